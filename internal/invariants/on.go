@@ -1,0 +1,6 @@
+//go:build invariants || race
+
+package invariants
+
+// Enabled says whether checks run.
+const Enabled = true
