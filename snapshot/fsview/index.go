@@ -1,0 +1,152 @@
+package fsview
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hudifs/hudifs/internal/storage"
+)
+
+// Index holds the file groups of a table as listed, shared by the views of all its states: memory goes with the files, not with files
+// times commits. It fills itself partition by partition, or at once by Load. It is safe for concurrent use.
+type Index struct {
+	lister Lister
+	load   sync.Mutex // held across a whole listing, so that it happens once; never taken under mu
+
+	mu struct {
+		sync.Mutex
+		whole      bool // partitions is complete and every one of them is in groups
+		partitions []string
+		groups     map[string][]*Listed
+	}
+}
+
+// wholeLister is a lister that lists all partitions at the price of one walk.
+type wholeLister interface {
+	All(ctx context.Context) (map[string][]storage.Info, error)
+}
+
+var _ wholeLister = (*StoreLister)(nil)
+
+// NewIndex returns an empty index over l.
+func NewIndex(l Lister) *Index {
+	x := &Index{lister: l}
+	x.mu.groups = map[string][]*Listed{}
+	return x
+}
+
+// Next returns an index over l that keeps what x knows of all partitions but the touched ones, which it lists again. x stays as it is.
+func (x *Index) Next(ctx context.Context, l Lister, touched map[string]bool) (*Index, error) {
+	y := NewIndex(l)
+	x.mu.Lock()
+	whole, partitions := x.mu.whole, x.mu.partitions
+	maps.Copy(y.mu.groups, x.mu.groups)
+	x.mu.Unlock()
+	for p := range touched {
+		delete(y.mu.groups, p)
+	}
+	if !whole {
+		return y, nil
+	}
+	y.mu.partitions = slices.Clone(partitions)
+	for p := range touched {
+		g, err := y.list(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		y.mu.groups[p] = g
+		if !slices.Contains(y.mu.partitions, p) {
+			y.mu.partitions = append(y.mu.partitions, p)
+		}
+	}
+	slices.Sort(y.mu.partitions)
+	y.mu.whole = true
+	return y, nil
+}
+
+// Load lists the whole table, once.
+func (x *Index) Load(ctx context.Context) error {
+	x.load.Lock()
+	defer x.load.Unlock()
+	x.mu.Lock()
+	done := x.mu.whole
+	x.mu.Unlock()
+	if done {
+		return nil
+	}
+	groups, err := x.listAll(ctx)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.groups, x.mu.partitions, x.mu.whole = groups, slices.Sorted(maps.Keys(groups)), true
+	return nil
+}
+
+func (x *Index) listAll(ctx context.Context) (map[string][]*Listed, error) {
+	groups := map[string][]*Listed{}
+	if w, ok := x.lister.(wholeLister); ok {
+		all, err := w.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for p, files := range all {
+			if groups[p], err = Group(p, files); err != nil {
+				return nil, err
+			}
+		}
+		return groups, nil
+	}
+	partitions, err := x.lister.Partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range partitions {
+		if groups[p], err = x.list(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+func (x *Index) list(ctx context.Context, partition string) ([]*Listed, error) {
+	files, err := x.lister.Files(ctx, partition)
+	if err != nil {
+		return nil, err
+	}
+	return Group(partition, files)
+}
+
+// Partitions returns the paths of all partitions that exist now, sorted. The slice is shared: do not change it.
+func (x *Index) Partitions(ctx context.Context) ([]string, error) {
+	if err := x.Load(ctx); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.mu.partitions, nil
+}
+
+// Groups returns the file groups of a partition, by file id; none for a partition that does not exist. The slice is shared.
+func (x *Index) Groups(ctx context.Context, partition string) ([]*Listed, error) {
+	x.mu.Lock()
+	g, ok := x.mu.groups[partition]
+	whole := x.mu.whole
+	x.mu.Unlock()
+	if ok || whole {
+		return g, nil
+	}
+	g, err := x.list(ctx, partition)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.mu.whole {
+		x.mu.groups[partition] = g
+	}
+	return x.mu.groups[partition], nil
+}
