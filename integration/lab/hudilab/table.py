@@ -1,5 +1,6 @@
 """A table of a scenario: operations through Spark, remembering what was seen after each."""
 
+import contextlib
 import shutil
 
 from . import disk, read
@@ -43,7 +44,7 @@ class Table:
         self.schema, self.opts = DEFAULT_SCHEMA, dict(PLAIN)
         self.live, self.order, self.ops = {}, [], []
         self.windows, self.cdc_windows, self.notes = [], [], []
-        self.watch = True
+        self.watch, self.watch_every = True, 1
         self.setup()
 
     def setup(self, key="id", partition="part", ordering="ts", schema=None, keygen=None, **more):
@@ -74,6 +75,19 @@ class Table:
         for k in [k for k, v in named.items() if v is None]:
             self.opts.pop(_dotted(k), None)
         return self
+
+    @contextlib.contextmanager
+    def hadoop(self, settings):
+        """Sets Hadoop configuration for the writes inside."""
+        conf = self.s.hadoop_conf
+        before = {k: conf.get(k) for k in settings}
+        for k, v in settings.items():
+            conf.set(k, v)
+        try:
+            yield
+        finally:
+            for k, v in before.items():
+                conf.unset(k) if v is None else conf.set(k, v)
 
     # writes
 
@@ -182,9 +196,17 @@ class Table:
         fresh = [i for i in disk.completed(self.path) if i.at not in known]
         if not fresh:
             return
-        rows = read.snapshot(self.s, self.path)
         self.order += sorted(fresh, key=lambda i: i.completed or i.at)
-        self.live[self.order[-1].at] = rows
+        if len(self.order) % self.watch_every == 0:
+            self.live[self.order[-1].at] = read.snapshot(self.s, self.path)
+
+    def adopt(self):
+        """Takes over a table that was there: its commits are known, its live rows are not; its columns are the table's."""
+        self.order = sorted(disk.completed(self.path), key=lambda i: i.completed or i.at)
+        p = disk.properties(self.path)
+        self.opts["hoodie.table.name"] = p["hoodie.table.name"]
+        self.opts["hoodie.write.auto.upgrade"] = "true"
+        self.opts["hoodie.write.set.null.for.missing.columns"] = "true"
 
     def window(self, begin, end, cdc=False):
         """Asks for the changes after the commit with index begin (None: the start) up to the one with index end."""
