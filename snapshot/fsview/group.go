@@ -165,3 +165,17 @@ func (s FileSlice) CheckReadable() error {
 	}
 	return nil
 }
+
+// Has reports whether the group lists the path.
+func (g *Listed) Has(path string) bool {
+	return slices.ContainsFunc(g.Bases, func(f BaseFile) bool { return f.Path == path }) ||
+		slices.ContainsFunc(g.Logs, func(f LogFile) bool { return f.Path == path })
+}
+
+// With returns the group with files added that are not listed (any more). The group itself stays as it is.
+func (g *Listed) With(bases []BaseFile, logs []LogFile) *Listed {
+	out := &Listed{ID: g.ID, Bases: slices.Concat(g.Bases, bases), Logs: slices.Concat(g.Logs, logs), CDC: g.CDC}
+	slices.SortFunc(out.Bases, compareBases)
+	slices.SortFunc(out.Logs, compareLogs)
+	return out
+}

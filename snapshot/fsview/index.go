@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hudifs/hudifs/internal/storage"
@@ -37,7 +38,8 @@ func NewIndex(l Lister) *Index {
 	return x
 }
 
-// Next returns an index over l that keeps what x knows of all partitions but the touched ones, which it lists again. x stays as it is.
+// Next returns an index over l that keeps what x knows of all partitions but the touched ones, which it lists again, also where no metafile
+// makes them partitions: commits name them. x stays as it is.
 func (x *Index) Next(ctx context.Context, l Lister, touched map[string]bool) (*Index, error) {
 	y := NewIndex(l)
 	x.mu.Lock()
@@ -56,12 +58,11 @@ func (x *Index) Next(ctx context.Context, l Lister, touched map[string]bool) (*I
 		if err != nil {
 			return nil, err
 		}
-		y.mu.groups[p] = g
-		if !slices.Contains(y.mu.partitions, p) {
-			y.mu.partitions = append(y.mu.partitions, p)
+		if i, ok := slices.BinarySearch(y.mu.partitions, p); !ok && len(g) > 0 {
+			y.mu.partitions = slices.Insert(y.mu.partitions, i, p)
 		}
+		y.mu.groups[p] = g
 	}
-	slices.Sort(y.mu.partitions)
 	y.mu.whole = true
 	return y, nil
 }
@@ -149,4 +150,33 @@ func (x *Index) Groups(ctx context.Context, partition string) ([]*Listed, error)
 		x.mu.groups[partition] = g
 	}
 	return x.mu.groups[partition], nil
+}
+
+// Group returns one file group, nil where no file of it is listed.
+func (x *Index) Group(ctx context.Context, id FileGroupID) (*Listed, error) {
+	groups, err := x.Groups(ctx, id.Partition)
+	if err != nil {
+		return nil, err
+	}
+	i, ok := slices.BinarySearchFunc(groups, id.FileID, func(g *Listed, id string) int { return strings.Compare(g.ID.FileID, id) })
+	if !ok {
+		return nil, nil
+	}
+	return groups[i], nil
+}
+
+// Each calls fn for every file group of the table.
+func (x *Index) Each(ctx context.Context, fn func(*Listed)) error {
+	if err := x.Load(ctx); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	all := maps.Clone(x.mu.groups)
+	x.mu.Unlock()
+	for _, groups := range all {
+		for _, g := range groups {
+			fn(g)
+		}
+	}
+	return nil
 }

@@ -21,21 +21,12 @@ type Lister interface {
 }
 
 // StoreLister lists by walking the store.
-type StoreLister struct {
-	st    storage.Store
-	known func(partition string) bool
-}
+type StoreLister struct{ st storage.Store }
 
 var _ Lister = (*StoreLister)(nil)
 
-// NewStoreLister returns a lister over a table's base path. A directory is a partition if it holds the metafile, or if known (may be nil)
-// says so: the partitions that commits name count even where a copy lost its hidden files.
-func NewStoreLister(st storage.Store, known func(partition string) bool) *StoreLister {
-	if known == nil {
-		known = func(string) bool { return false }
-	}
-	return &StoreLister{st: st, known: known}
-}
+// NewStoreLister returns a lister over a table's base path. A directory is a partition if it holds the partition metafile.
+func NewStoreLister(st storage.Store) *StoreLister { return &StoreLister{st: st} }
 
 // Partitions walks the tree and returns the directories that are partitions.
 func (l *StoreLister) Partitions(ctx context.Context) ([]string, error) {
@@ -87,13 +78,8 @@ func (l *StoreLister) All(ctx context.Context) (map[string][]storage.Info, error
 	}
 	out := map[string][]storage.Info{}
 	for dir := range partitions {
-		if !below(dir, partitions) || l.known(dir) {
+		if !below(dir, partitions) {
 			out[dir] = dirs[dir]
-		}
-	}
-	for dir, files := range dirs {
-		if _, ok := out[dir]; !ok && l.known(dir) {
-			out[dir] = files
 		}
 	}
 	return out, nil

@@ -98,3 +98,16 @@ func (v *View) Groups(ctx context.Context, partition string) ([]FileGroup, error
 	}
 	return out, nil
 }
+
+// Latest returns the slice of the listed group that holds its current rows in the state that the rules describe.
+func (r *Rules) Latest(ctx context.Context, g *Listed) (FileSlice, bool, error) {
+	if r.Replaced != nil && r.Replaced(g.ID) {
+		return FileSlice{}, false, nil
+	}
+	all, err := r.attach(ctx, g)
+	if err != nil {
+		return FileSlice{}, false, err
+	}
+	s, ok := merged(all)
+	return s, ok, nil
+}
