@@ -56,6 +56,18 @@ func Names(t testing.TB) []string {
 // the directory of its expected rows, "" where there are none. It skips the test where the tables are not at hand.
 func Unzip(t testing.TB, name string) (table, expected string) {
 	t.Helper()
+	return UnzipOnly(t, name, func(string) bool { return true })
+}
+
+// Instants accepts what lies in a .hoodie or timeline directory: it is for tests that need no data files.
+func Instants(path string) bool {
+	dir := filepath.Base(filepath.Dir(path))
+	return dir == ".hoodie" || dir == "timeline"
+}
+
+// UnzipOnly unpacks the files whose path below the zip's root keep accepts.
+func UnzipOnly(t testing.TB, name string, keep func(path string) bool) (table, expected string) {
+	t.Helper()
 	dir, ok := Dir()
 	if !ok {
 		t.Skip("no shared/tables folder beside the repository: the tables written by Java are not at hand")
@@ -72,6 +84,9 @@ func Unzip(t testing.TB, name string) (table, expected string) {
 			continue
 		}
 		table = filepath.Join(to, root)
+		if !strings.HasSuffix(f.Name, "/") && !keep(f.Name) {
+			continue
+		}
 		if err := extract(f, to); err != nil {
 			t.Fatalf("unpack table %s: %v", name, err)
 		}

@@ -60,12 +60,12 @@ const NullCommit = "null"
 
 // CommitMetadata is the body of a commit, deltacommit or replacecommit, inflight (the planned file groups) or completed.
 type CommitMetadata struct {
-	Operation       WriteOperation
-	Stats           map[string][]WriteStat // by partition path, "" for a table without partitions
+	Operation       WriteOperation         `avro:"operationType,null"`
+	Stats           map[string][]WriteStat `avro:"partitionToWriteStats,keep"` // by partition path, "" for a table without partitions
 	Replace         bool                   // a replacecommit's body, which has ReplacedFileIDs even where they are none
-	ReplacedFileIDs map[string][]string    // by partition path: file groups that are gone once this completes
-	Compacted       bool
-	Extra           map[string]string // keys unknown here are kept
+	ReplacedFileIDs map[string][]string    `avro:"partitionToReplaceFileIds,keep"` // by partition path: file groups that are gone once this completes
+	Compacted       bool                   `avro:"compacted"`
+	Extra           map[string]string      `avro:"extraMetadata,keep"` // keys unknown here are kept
 }
 
 // Schema is the schema text of the commit, "" where it has none.
@@ -74,51 +74,53 @@ func (m *CommitMetadata) Schema() string { return m.Extra[ExtraSchema] }
 // WriteStat is what a write did to one file (timeline.md §4.3). A stat without a Path is a plan: the workload profile of an inflight
 // commit.
 type WriteStat struct {
-	FileID        string // of the file group; "" in the placeholder of a workload profile
-	Path          string // relative to the base path
-	PrevCommit    string // NullCommit for a new file group
-	PartitionPath string
+	FileID        string `avro:"fileId"`     // of the file group; "" in the placeholder of a workload profile
+	Path          string `avro:"path,null"`  // relative to the base path
+	PrevCommit    string `avro:"prevCommit"` // NullCommit for a new file group
+	PartitionPath string `avro:"partitionPath"`
 
-	NumWrites        int64 // records in the file, or in the log blocks
-	NumDeletes       int64
-	NumUpdateWrites  int64
-	NumInserts       int64
-	NumUpdates       int64
-	TotalWriteBytes  int64
-	TotalWriteErrors int64
-	FileSizeInBytes  int64 // of the whole file
+	NumWrites        int64 `avro:"numWrites"` // records in the file, or in the log blocks
+	NumDeletes       int64 `avro:"numDeletes"`
+	NumUpdateWrites  int64 `avro:"numUpdateWrites"`
+	NumInserts       int64 `avro:"numInserts"`
+	NumUpdates       int64 `avro:"numUpdates"`
+	TotalWriteBytes  int64 `avro:"totalWriteBytes"`
+	TotalWriteErrors int64 `avro:"totalWriteErrors"`
+	FileSizeInBytes  int64 `avro:"fileSizeInBytes"` // of the whole file
 
 	Log          *LogStat         // log files only
-	CDC          map[string]int64 // path of a change log file → its size; nil without CDC
-	PrevBaseFile string           // version 8 on: the base file that this one replaces, "" for none
+	CDC          map[string]int64 `avro:"cdcStats"`          // path of a change log file → its size; nil without CDC
+	PrevBaseFile string           `avro:"prevBaseFile,null"` // version 8 on: the base file that this one replaces, "" for none
 
-	TotalLogRecords              int64 // these: compaction
-	TotalLogFiles                int64
-	TotalLogBlocks               int64
-	TotalCorruptLogBlock         int64
-	TotalRollbackBlocks          int64
-	TotalUpdatedRecordsCompacted int64
-	TotalLogFilesCompacted       int64
-	TotalLogReadTimeMs           int64
-	TotalLogSizeCompacted        int64
+	TotalLogRecords              int64 `avro:"totalLogRecords"` // these: compaction
+	TotalLogFiles                int64 `avro:"totalLogFiles,null"`
+	TotalLogBlocks               int64 `avro:"totalLogBlocks"`
+	TotalCorruptLogBlock         int64 `avro:"totalCorruptLogBlock"`
+	TotalRollbackBlocks          int64 `avro:"totalRollbackBlocks"`
+	TotalUpdatedRecordsCompacted int64 `avro:"totalUpdatedRecordsCompacted"`
+	TotalLogFilesCompacted       int64 `avro:"totalLogFilesCompacted"`
+	TotalLogReadTimeMs           int64 `avro:"totalLogReadTimeMs"`
+	TotalLogSizeCompacted        int64 `avro:"totalLogSizeCompacted"`
 
-	MinEventTime *int64 // nil: not tracked
-	MaxEventTime *int64
-	Runtime      *RuntimeStats
-	TempPath     string
+	MinEventTime *int64        `avro:"minEventTime"` // nil: not tracked
+	MaxEventTime *int64        `avro:"maxEventTime"`
+	Runtime      *RuntimeStats `avro:"runtimeStats"`
+	TempPath     string        `avro:"tempPath,null"`
 }
 
 // LogStat is what a write stat says of a log file.
 type LogStat struct {
-	Version  int32  // the number after ".log."
-	Offset   int64  // where this commit's blocks begin
-	BaseFile string // name of the slice's base file; "" in version 8 on, but for tables with CDC
-	Files    []string
+	Version  int32    `avro:"logVersion"` // the number after ".log."
+	Offset   int64    `avro:"logOffset"`  // where this commit's blocks begin
+	BaseFile string   `avro:"baseFile"`   // name of the slice's base file; "" in version 8 on, but for tables with CDC
+	Files    []string `avro:"logFiles,keep"`
 }
 
 // RuntimeStats are milliseconds.
 type RuntimeStats struct {
-	TotalScanTime, TotalCreateTime, TotalUpsertTime int64
+	TotalScanTime   int64 `avro:"totalScanTime"`
+	TotalCreateTime int64 `avro:"totalCreateTime"`
+	TotalUpsertTime int64 `avro:"totalUpsertTime"`
 }
 
 // FileChange is one file that an action added or removed, as the conflict check and the metadata table see it.
