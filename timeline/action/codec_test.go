@@ -198,7 +198,9 @@ func TestTruncated(t *testing.T) {
 // TestJavaBytes checks the record bytes that Java writes (timeline.md §12.12).
 func TestJavaBytes(t *testing.T) {
 	const at, r = "20261130021134021", "20261130021130000"
-	text := func(s string) string { return hex.EncodeToString([]byte{byte(len(s) * 2)}) + hex.EncodeToString([]byte(s)) }
+	text := func(s string) string {
+		return hex.EncodeToString([]byte{byte(len(s) * 2)}) + hex.EncodeToString([]byte(s))
+	}
 	tests := []struct {
 		name string
 		v    any
