@@ -2,8 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math/big"
-	"time"
 
 	"github.com/hudifs/hudifs/internal/record"
 	"github.com/hudifs/hudifs/internal/schema"
@@ -87,29 +85,19 @@ func fromMap(t *schema.Type, v any) (any, error) {
 	return out, nil
 }
 
-// fromBytes reads decimals as two's complement; other bytes stay.
+// fromBytes tells decimals and UUIDs from bytes.
 func fromBytes(t *schema.Type, v any) (any, error) {
-	b, ok := v.([]byte)
-	if !ok {
-		return v, nil
-	}
-	switch t.Logical {
-	case schema.Decimal:
-		return Decimal{unscaled(b), t.Scale}, nil
-	case schema.UUID:
-		if len(b) == 16 {
-			return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+	switch v := v.(type) {
+	case *record.Decimal:
+		return Decimal{v.Unscaled, v.Scale}, nil
+	case []byte:
+		if t.Logical == schema.UUID && len(v) == 16 {
+			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), nil
 		}
+		return v, nil
+	default:
+		return nil, fmt.Errorf("bytes as %T", v)
 	}
-	return b, nil
-}
-
-func unscaled(b []byte) *big.Int {
-	n := new(big.Int).SetBytes(b)
-	if len(b) > 0 && b[0]&0x80 != 0 {
-		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
-	}
-	return n
 }
 
 func fromNumber(t *schema.Type, v any) (any, error) {
@@ -119,8 +107,6 @@ func fromNumber(t *schema.Type, v any) (any, error) {
 		n = int64(v)
 	case int64:
 		n = v
-	case time.Time:
-		return Timestamp(v.UnixMicro()), nil
 	default:
 		return nil, fmt.Errorf("a number as %T", v)
 	}

@@ -63,8 +63,8 @@ def run(bundle, todo, o):
             print(f"{sc.name}: {commits} commits, {files} row files, {size} bytes, {time.monotonic() - began:.1f} s", flush=True)
         except Exception as err:
             failed.append(sc.name)
-            print(f"FAILED {sc.name}: {expect.first_line(err)}", flush=True)
-            traceback.print_exc(limit=-6)
+            where = [f for f in traceback.extract_tb(err.__traceback__) if "hudilab" in f.filename]
+            print(f"FAILED {sc.name}: {expect.first_line(err)} (line {where[0].lineno} of {where[0].name}: {where[0].line})", flush=True)
     session.stop()
     return failed
 

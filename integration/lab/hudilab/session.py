@@ -42,9 +42,19 @@ class Session:
             "spark.sql.extensions": EXTENSION,
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
             "spark.sql.session.timeZone": "UTC",
-            "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dlog4j2.configurationFile=file:{quiet} -Dderby.system.home={work}",
+            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Dlog4j2.configurationFile=file:{quiet} -Dderby.system.home={work}",
             "spark.sql.shuffle.partitions": "2",
+            # Small data: compiling plans costs more than it saves.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.adaptive.enabled": "false",
             "spark.default.parallelism": "2",
+            # Dates before 1582 as they are: Spark refuses them otherwise, because Spark 2 counted them by another calendar.
+            "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+            "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+            "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+            "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+            "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": str(work / "warehouse"),
@@ -54,7 +64,7 @@ class Session:
         }.items():
             b = b.config(k, v)
         self.spark = b.getOrCreate()
-        self.spark.sparkContext.setLogLevel("ERROR")
+        self.spark.sparkContext.setLogLevel("OFF")
 
     @property
     def hadoop_conf(self):

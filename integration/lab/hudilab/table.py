@@ -37,14 +37,17 @@ DEFAULT_SCHEMA = "id string, part string, ts long, name string, qty int, price d
 
 
 class Table:
-    """One table. Every completed write is recorded with the rows that are latest right after it."""
+    """One table. Every completed write is recorded; every watch_every-th of them with the rows that are latest right after it.
+
+    By default none is: time travel shows the same, except after a schema change, cleaning or archival, and costs the reads.
+    """
 
     def __init__(self, session, name, version, kind, path):
         self.s, self.name, self.version, self.kind, self.path = session, name, version, kind, str(path)
         self.schema, self.opts = DEFAULT_SCHEMA, dict(PLAIN)
         self.live, self.order, self.ops = {}, [], []
         self.windows, self.cdc_windows, self.notes = [], [], []
-        self.watch, self.watch_every = True, 1
+        self.watch, self.watch_every = True, 0
         self.setup()
 
     def setup(self, key="id", partition="part", ordering="ts", schema=None, keygen=None, **more):
@@ -197,7 +200,7 @@ class Table:
         if not fresh:
             return
         self.order += sorted(fresh, key=lambda i: i.completed or i.at)
-        if len(self.order) % self.watch_every == 0:
+        if self.watch_every and len(self.order) % self.watch_every == 0:
             self.live[self.order[-1].at] = read.snapshot(self.s, self.path)
 
     def adopt(self):

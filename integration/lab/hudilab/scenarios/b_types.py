@@ -29,11 +29,11 @@ NULLS = (None,) * 21
 
 LOW = (
     False, -128, -32768, -(2**31), -(2**63), -3.4028234663852886e38, -1.7976931348623157e308, D("-99999999.99"), D("-99999999999999999999.999999999999999999"),
-    D("-0.99999"), d.date(1, 1, 1), stamp("0001-01-01T00:00:00"), "", b"", (None, None, None), [], [], [], {}, {}, (None,),
+    D("-0.99999"), d.date(1, 1, 1), stamp("0001-01-03T00:00:00"), "", b"", (None, None, None), [], [], [], {}, {}, (None,),
 )
 HIGH = (
     True, 127, 32767, 2**31 - 1, 2**63 - 1, 1.401298464324817e-45, 5e-324, D("99999999.99"), D("99999999999999999999.999999999999999999"),
-    D("0.99999"), d.date(9999, 12, 31), stamp("9999-12-31T23:59:59.999999"), "größe \U0001f600 \u2028 \t\n\"\\ \x01\x7f", bytes(range(256)),
+    D("0.99999"), d.date(9999, 12, 31), stamp("9999-12-29T23:59:59.999999"), "größe \U0001f600 \u2028 \t\n\"\\ \x01\x7f", bytes(range(256)),
     (0, "", (0.0, None)), [0, -1, 2**31 - 1], [("", 0), (None, None)], [[""]], {"": 0, "ü": None, "Z": 1, "a": 2}, {"": (None, None)}, ({},),
 )
 ODD = (
@@ -55,10 +55,10 @@ def edges():
     return [row(i, 1, v) for i, v in enumerate((full(1), NULLS, LOW, HIGH, ODD, ZEROS, full(7)))]
 
 
-def swap(t):
+def swap(t, cut=list):
     """Updates that turn values into nulls and nulls into values."""
-    t.upsert([row(0, 2, NULLS), row(1, 2, full(9)), row(3, 2, ODD)])
-    t.upsert([row(2, 3, HIGH), row(4, 3, LOW), row(8, 3, full(8))])
+    t.upsert(cut([row(0, 2, NULLS), row(1, 2, full(9)), row(3, 2, ODD)]))
+    t.upsert(cut([row(2, 3, HIGH), row(4, 3, LOW), row(8, 3, full(8))]))
 
 
 @scenario()
@@ -80,26 +80,30 @@ def types_lists3(t):
         swap(t)
 
 
+def without(t, *columns):
+    """Gives the table the schema without the columns, and a function that cuts rows to it."""
+    fields = [c.strip() for c in ALL.replace("\n", " ").split(", ")]
+    keep = [i for i, c in enumerate(fields) if not c.startswith(columns)]
+    t.setup(schema=", ".join(fields[i] for i in keep))
+    return lambda rows: [tuple(r[i] for i in keep) for r in rows]
+
+
 @scenario()
 def types_bulk(t):
-    """All types in files that Spark's own row writer wrote, then updated through Avro."""
-    t.setup(schema=ALL)
+    """All types in files that Spark's own row writer wrote, then updated through Avro. It refuses bytes and shorts."""
+    cut = without(t, "f_byte", "f_short")
     t.opt(parquet__compression__codec="zstd")
-    t.bulk_insert(edges())
-    swap(t)
+    t.bulk_insert(cut(edges()))
+    swap(t, cut)
 
 
 @scenario(types=("MOR",))
 def types_parquet_logs(t):
     """All types in Parquet log blocks; decimals left out, which 0.15.0 cannot read back from them."""
-    schema = ", ".join(c for c in ALL.replace("\n", " ").split(", ") if not c.strip().startswith(("f_dec", "f_deep")))
-    keep = [i for i, c in enumerate(ALL.replace("\n", " ").split(", ")) if not c.strip().startswith(("f_dec", "f_deep"))]
-    t.setup(schema=schema)
+    cut = without(t, "f_dec", "f_deep")
     t.opt(logfile__data__block__format="parquet")
-    cut = lambda rows: [tuple(r[i] for i in keep) for r in rows]
     t.insert(cut(edges()))
-    t.upsert(cut([row(0, 2, NULLS), row(1, 2, full(9)), row(3, 2, ODD)]))
-    t.upsert(cut([row(2, 3, HIGH), row(4, 3, LOW), row(8, 3, full(8))]))
+    swap(t, cut)
 
 
 @scenario(types=("COW",))
@@ -107,7 +111,7 @@ def types_millis(t):
     """Timestamps of milliseconds, written by Spark's row writer."""
     t.setup(schema="id string, part string, ts long, at timestamp")
     t.opt(parquet__outputtimestamptype="TIMESTAMP_MILLIS")
-    times = ["1969-12-31T23:59:59.999", "1970-01-01T00:00:00", "2024-02-29T12:34:56.789", "0001-01-01T00:00:00", "9999-12-31T23:59:59.999"]
+    times = ["1969-12-31T23:59:59.999", "1970-01-01T00:00:00", "2024-02-29T12:34:56.789", "0001-01-03T00:00:00", "9999-12-29T23:59:59.999"]
     t.bulk_insert([(f"m{i}", "p", 1, stamp(x)) for i, x in enumerate(times)] + [("m9", "p", 1, None)])
     t.bulk_insert([("n0", "p", 2, stamp("2001-09-09T01:46:40.123"))])
 

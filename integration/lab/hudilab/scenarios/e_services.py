@@ -46,6 +46,7 @@ def clustering_pending(t):
 @scenario()
 def savepoint_restore(t):
     """A savepoint, two writes, and back to it; then on."""
+    t.watch_every = 1
     t.insert(rows(range(9), 1, "a"))
     t.upsert(rows(range(4), 2, "b"))
     at = t.savepoint()
@@ -58,6 +59,7 @@ def savepoint_restore(t):
 @scenario(types=("MOR",))
 def savepoint_kept(t):
     """Compaction and cleaning around a savepoint whose files stay."""
+    t.watch_every = 1
     t.insert(rows(range(6), 1, "a", parts=2))
     t.upsert(rows(range(3), 2, "b", parts=2))
     t.savepoint()
@@ -71,6 +73,7 @@ def savepoint_kept(t):
 @scenario()
 def cleaning(t):
     """Old file versions cleaned by commits; past commits are refused."""
+    t.watch_every = 1
     t.opt(clean__automatic="true", cleaner__commits__retained=2, clean__commits__retained=2)
     t.insert(rows(range(6), 1, "a", parts=2))
     for n in range(2, 8):
@@ -83,6 +86,7 @@ def cleaning(t):
 @scenario(types=("COW",))
 def cleaning_versions(t):
     """Old file versions cleaned by their number, and a replaced group cleaned away."""
+    t.watch_every = 1
     t.opt(clean__automatic="true", cleaner__policy="KEEP_LATEST_FILE_VERSIONS", clean__policy="KEEP_LATEST_FILE_VERSIONS")
     t.opt(cleaner__fileversions__retained=1, clean__fileversions__retained=1)
     t.insert(rows(range(6), 1, "a", parts=2))
@@ -123,6 +127,7 @@ def archival_unclean(t):
 @scenario(types=("MOR",))
 def everything(t):
     """Compaction, clustering, cleaning, rollback, overwrite and delete partition in one life."""
+    t.watch_every = 1
     t.opt(parquet__small__file__limit=0, clean__automatic="true", cleaner__commits__retained=3, clean__commits__retained=3)
     t.insert(rows(range(9), 1, "a"))
     t.upsert(rows(range(5), 2, "b"))

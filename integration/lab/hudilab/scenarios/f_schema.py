@@ -14,6 +14,7 @@ def base(t):
 @scenario()
 def added_columns(t):
     """Nullable columns added, inside a struct too, after base and log files were there."""
+    t.watch_every = 1
     base(t)
     more = FIRST + ", c double, s struct<x:int,y:string>"
     t.upsert([("k1", "p1", 3, 11, "c", 1.5, (1, "y")), ("k9", "p1", 3, 9, "new", None, None)], schema=more)
@@ -25,6 +26,7 @@ def added_columns(t):
 @scenario()
 def widened_columns(t):
     """int to long to double, float to double, int to string."""
+    t.watch_every = 1
     t.setup(schema="id string, part string, ts long, i int, f float, s int, n int")
     t.insert([(f"k{i}", "p", 1, i, i + 0.1, i, i) for i in range(6)])
     t.upsert([("k0", "p", 2, 2**31 - 1, 0.3, 7, 1)])
@@ -35,6 +37,7 @@ def widened_columns(t):
 @scenario()
 def missing_columns(t):
     """A column that no longer comes is filled with nulls."""
+    t.watch_every = 1
     base(t)
     t.opt(write__set__null__for__missing__columns="true")
     t.upsert([("k1", "p1", 3, 11), ("k9", "p1", 3, 9)], schema="id string, part string, ts long, a int")
@@ -53,11 +56,9 @@ def schema_on_read(t):
     """ALTER TABLE under schema-on-read: add, widen, rename, drop and a struct's field; reads under the newest schema."""
     t.setup(schema="id string, part string, ts long, v int, name string, old string, st struct<a:int,b:string>")
     t.opt(schema__on__read__enable="true")
-    t.watch = False
+    t.watch_every = 1
     t.insert([(f"k{i}", "p", 1, i, f"n{i}", "o", (i, "b")) for i in range(5)])
     t.upsert([("k0", "p", 2, 10, "u", "o", (1, "c"))])
-    t.watch = True
-    t.see()
     t.sql("set hoodie.schema.on.read.enable=true")
     t.sql("alter table $t add columns (added string)")
     t.sql("alter table $t alter column v type bigint")
