@@ -82,8 +82,11 @@ func StringAt(row Row, l *schema.Leaf) (s string, ok bool) {
 	return Text(row[i]), true
 }
 
+// PhysicalType is parquet's type of a value, as Value.Kind returns it.
+type PhysicalType = parquet.Kind
+
 // PhysicalKind is the kind of the parquet values that hold type t in a Row.
-func PhysicalKind(t *schema.Type) parquet.Kind {
+func PhysicalKind(t *schema.Type) PhysicalType {
 	switch t.Kind {
 	case schema.Boolean:
 		return parquet.Boolean

@@ -17,6 +17,8 @@ type Projection struct {
 // Where From ≥ 0, each value of that leaf gives one value of the leaf of To, with the same repetition level and the definition level
 // DefMap[d]; -1 there means a null that To cannot hold: the reader must fail (see NullError).
 //
+// FillDef is set wherever From is -1.
+//
 // Where From is -1 the field is not there. Its values then follow those of the leaf Like, which shows where the enclosing record stands: each
 // value of Like with a repetition level ≤ LikeRep gives one value of the same repetition level and the definition level DefMap[d]. With Like -1
 // the field is missing at the top level: each row has one value, with repetition level 0 and definition level FillDef. Either way the value is
@@ -28,7 +30,7 @@ type LeafSource struct {
 	Default any // where From is -1: the field's default as a Go value (see LeafDefault), nil for null
 	Like    int // where From is -1: leaf index in From whose levels to follow, -1: none
 	LikeRep int // values of Like with a higher repetition level are left out
-	FillDef int // where From and Like are -1: the definition level of the one value
+	FillDef int // where From is -1: the definition level of the value where the enclosing record is there
 }
 
 // Conversion is a promotion of values (data.md §12.2). internal/record.Converter carries it out.
@@ -148,7 +150,7 @@ func (p *projector) node(to, from *Type, at place) error {
 	}
 	switch to.Kind {
 	case Record:
-		at.like = p.shallowest(at.leaf, countLeaves(from))
+		at.like = p.shallowest(at.leaf, from.NumLeaves())
 		return p.record(to, from, at)
 	case Union:
 		return p.union(to, from, at)
@@ -167,21 +169,18 @@ func (p *projector) node(to, from *Type, at place) error {
 
 func (p *projector) record(to, from *Type, at place) error {
 	leaf := at.leaf
-	starts := make(map[string]int, len(from.Fields))
 	offsets := make([]int, len(from.Fields))
 	for i, f := range from.Fields {
-		starts[f.Name], offsets[i] = i, leaf
-		leaf += countLeaves(f.Type)
+		offsets[i] = leaf
+		leaf += f.Type.NumLeaves()
 	}
+	match := MatchFields(to, from)
 	for i := range to.Fields {
 		f := &to.Fields[i]
 		below := at
 		below.path = strings.TrimPrefix(at.path+"."+f.Name, ".")
-		j, ok := starts[f.Name]
-		for k := 0; !ok && k < len(f.Aliases); k++ {
-			j, ok = starts[f.Aliases[k]]
-		}
-		if !ok {
+		j := match[i]
+		if j < 0 {
 			if err := p.fill(f.Type, f.HasDefault, f.Default, filling{at: below, level: at.last()}); err != nil {
 				return below.errorf(err)
 			}
@@ -195,20 +194,56 @@ func (p *projector) record(to, from *Type, at place) error {
 	return nil
 }
 
+// MatchFields says for each field of record to which field of record from it is read from, -1 where none: the one of the same name, else the
+// first that an alias names and no other field of to takes.
+func MatchFields(to, from *Type) []int {
+	byName := make(map[string]int, len(from.Fields))
+	for i := range from.Fields {
+		byName[from.Fields[i].Name] = i
+	}
+	taken := make([]bool, len(from.Fields))
+	out := make([]int, len(to.Fields))
+	for i := range to.Fields {
+		out[i] = -1
+		if j, ok := byName[to.Fields[i].Name]; ok {
+			out[i], taken[j] = j, true
+		}
+	}
+	for i := range to.Fields {
+		for _, alias := range to.Fields[i].Aliases {
+			if j, ok := byName[alias]; ok && out[i] < 0 && !taken[j] {
+				out[i], taken[j] = j, true
+			}
+		}
+	}
+	return out
+}
+
+// MatchBranches says for each branch of union to which branch of union from it is read from, -1 where none: the one of the same kind and, for
+// named types, the same name.
+func MatchBranches(to, from *Type) []int {
+	out := make([]int, len(to.Branches))
+	for i, b := range to.Branches {
+		out[i] = matchBranch(b, from.Branches)
+	}
+	return out
+}
+
 // union matches branches by kind and name. Every branch of From must have one in To; the others are never set.
 func (p *projector) union(to, from *Type, at place) error {
-	at.like = p.shallowest(at.leaf, countLeaves(from))
+	at.like = p.shallowest(at.leaf, from.NumLeaves())
 	offsets := make([]int, len(from.Branches))
 	taken := make([]bool, len(from.Branches))
 	leaf := at.leaf
 	for i, b := range from.Branches {
 		offsets[i] = leaf
-		leaf += countLeaves(b)
+		leaf += b.NumLeaves()
 	}
+	match := MatchBranches(to, from)
 	for i, b := range to.Branches {
 		below := at
 		below.path = fmt.Sprintf("%s.member%d", at.path, i)
-		j := matchBranch(b, from.Branches)
+		j := match[i]
 		if j < 0 {
 			if err := p.fill(Optional(*b), false, nil, filling{at: below, level: at.last()}); err != nil {
 				return below.errorf(err)
@@ -314,7 +349,7 @@ func (p *projector) fill(t *Type, has bool, def any, f filling) error {
 
 // fillNull appends sources for all leaves of t that end at the level reached so far.
 func (p *projector) fillNull(t *Type, f filling) {
-	for range countLeaves(t) {
+	for range t.NumLeaves() {
 		p.out = append(p.out, p.filled(f, nil))
 	}
 }
@@ -346,22 +381,22 @@ func (p *projector) shallowest(leaf, n int) int {
 	return best
 }
 
-// countLeaves is the number of leaves below t.
-func countLeaves(t *Type) int {
+// NumLeaves is the number of leaves of the type.
+func (t *Type) NumLeaves() int {
 	n := 0
 	switch t.Kind {
 	case Record:
 		for i := range t.Fields {
-			n += countLeaves(t.Fields[i].Type)
+			n += t.Fields[i].Type.NumLeaves()
 		}
 		return n
 	case Array:
-		return countLeaves(t.Elem)
+		return t.Elem.NumLeaves()
 	case Map:
-		return 1 + countLeaves(t.Elem)
+		return 1 + t.Elem.NumLeaves()
 	case Union:
 		for _, b := range t.Branches {
-			n += countLeaves(b)
+			n += b.NumLeaves()
 		}
 		return n
 	}
