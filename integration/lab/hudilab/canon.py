@@ -53,9 +53,15 @@ def line(fields):
     return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def spark_lines(df):
-    """The rows of a Spark data frame, sorted."""
-    return sorted(line({k: spell(v) for k, v in r.asDict(recursive=False).items()}) for r in df.collect())
+def spark_lines(df, twins=None):
+    """The rows of a Spark data frame, sorted. twins: column to the column that holds its value as written."""
+    lines = []
+    for r in df.collect():
+        fields = {k: spell(v) for k, v in r.asDict(recursive=False).items()}
+        for column, twin in (twins or {}).items():
+            fields[column] = fields[twin]
+        lines.append(line(fields))
+    return sorted(lines)
 
 
 def _sorted_entries(pairs):

@@ -24,11 +24,11 @@ def texts(t):
     active = {i.at: i for i in disk.completed(t.path)}
     for i in t.order:
         index["instants"].append(_instant(t, i, i.at in active, out))
-    latest = read.snapshot(t.s, t.path)
+    latest = read.snapshot(t.s, t.path, twins=t.twins)
     out["expected/latest.jsonl"] = canon.text(latest)
     index["latest_rows"], index["latest_sha256"] = len(latest), canon.sha256(latest)
     if t.kind == "MOR":
-        ro = read.snapshot(t.s, t.path, query="read_optimized")
+        ro = read.snapshot(t.s, t.path, query="read_optimized", twins=t.twins)
         out["expected/read_optimized.jsonl"] = canon.text(ro)
         index["read_optimized_rows"] = len(ro)
     for begin, end in t.windows:
@@ -43,7 +43,7 @@ def _instant(t, i, active, out):
     e = {"instant": i.at, "action": i.action, "completed": i.completed, "active": active}
     live = t.live.get(i.at)
     try:
-        rows = read.snapshot(t.s, t.path, at=i.at)
+        rows = read.snapshot(t.s, t.path, at=i.at, twins=t.twins)
         e |= {"rows": len(rows), "sha256": canon.sha256(rows)}
         out[f"expected/{i.at}.jsonl"] = canon.text(rows)
     except Exception as err:
@@ -61,7 +61,7 @@ def _window(t, kind, begin, end, out):
     by_completion = t.s.at_least(1, 0) and e.completed
     bounds = (b.completed if b else "000", e.completed) if by_completion else (b.at if b else "000", e.at)
     try:
-        rows = getattr(read, kind)(t.s, t.path, *bounds)
+        rows = getattr(read, kind)(t.s, t.path, *bounds, twins=t.twins)
         w |= {"rows": len(rows), "sha256": canon.sha256(rows), "file": f"{kind}_{w['after'] or 'start'}_{w['to']}.jsonl"}
         out["expected/" + w["file"]] = canon.text(rows)
     except Exception as err:

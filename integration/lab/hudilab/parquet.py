@@ -17,6 +17,5 @@ def duckdb_lines(files):
     lines = []
     with duckdb.connect() as db:
         for f in files:
-            t = db.execute("select * from read_parquet(?, hive_partitioning = false)", [str(f)]).arrow()
-            lines += canon.arrow_lines(t if hasattr(t, "columns") else t.read_all())
+            lines += canon.arrow_lines(db.execute("select * from read_parquet(?, hive_partitioning = false)", [str(f)]).to_arrow_table())
     return sorted(lines)

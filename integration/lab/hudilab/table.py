@@ -48,6 +48,7 @@ class Table:
         self.live, self.order, self.ops = {}, [], []
         self.windows, self.cdc_windows, self.notes = [], [], []
         self.watch, self.watch_every = True, 0
+        self.twins = {}
         self.setup()
 
     def setup(self, key="id", partition="part", ordering="ts", schema=None, keygen=None, **more):
@@ -92,11 +93,26 @@ class Table:
             for k, v in before.items():
                 conf.unset(k) if v is None else conf.set(k, v)
 
+    def twin(self, *columns):
+        """Adds for each column another, <column>_raw, of the same values, and expects of the column what its twin says.
+
+        Spark takes partition columns from the folders' names: an empty text is shown as null, an epoch as a text or as a
+        date. The files hold what was written.
+        """
+        self.twins = {c: c + "_raw" for c in columns}
+        self.notes.append("Expected values of " + ", ".join(columns) + " are those written; Spark shows them as the folders' names say.")
+        return self
+
     # writes
 
     def frame(self, rows, schema=None):
-        df = self.s.spark.createDataFrame([tuple(r) for r in rows], schema or self.schema)
-        return df.coalesce(1)
+        schema, rows = schema or self.schema, [tuple(r) for r in rows]
+        columns = [c.split() for c in schema.split(",")] if self.twins else []
+        for column, twin in self.twins.items():
+            at = [c[0] for c in columns].index(column)
+            schema += f", {twin} {columns[at][1]}"
+            rows = [(*r, r[at]) for r in rows]
+        return self.s.spark.createDataFrame(rows, schema).coalesce(1)
 
     def write(self, operation, rows, schema=None, mode="append", **opts):
         self._note(f"{operation} {len(rows)} rows" + (f" {opts}" if opts else "") + (f" schema {schema}" if schema else ""))
@@ -201,7 +217,7 @@ class Table:
             return
         self.order += sorted(fresh, key=lambda i: i.completed or i.at)
         if self.watch_every and len(self.order) % self.watch_every == 0:
-            self.live[self.order[-1].at] = read.snapshot(self.s, self.path)
+            self.live[self.order[-1].at] = read.snapshot(self.s, self.path, twins=self.twins)
 
     def adopt(self):
         """Takes over a table that was there: its commits are known, its live rows are not; its columns are the table's."""

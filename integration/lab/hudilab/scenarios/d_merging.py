@@ -42,7 +42,7 @@ def overwrite_non_defaults(t):
     partial_story(t)
 
 
-@scenario(types=("MOR",))
+@scenario(versions=(6, 9), types=("MOR",))
 def event_time_payload(t):
     """EventTimeAvroPayload."""
     t.setup(schema=PARTIAL)
@@ -60,7 +60,7 @@ def first_value(t):
     t.upsert(sparse([1, 2], 11, a="third"))
 
 
-@scenario()
+@scenario(versions=(6, 9))
 def aws_dms(t):
     """AWSDmsAvroPayload: the column Op tells deletes."""
     t.setup(schema="id string, part string, ts long, Op string, v string")
@@ -139,7 +139,7 @@ def ordering_string(t):
     typed_ordering(t, "string", ["9", "\U0001f600", "\uffee"])
 
 
-@scenario(types=("MOR",))
+@scenario(versions=(6, 9), types=("MOR",))
 def ordering_double(t):
     """Ordering by a double, negative values and zero."""
     typed_ordering(t, "double", [-1.5, 0.0, 1e300])
@@ -151,19 +151,19 @@ def ordering_int(t):
     typed_ordering(t, "int", [-5, 0, 5])
 
 
-@scenario(types=("MOR",))
+@scenario(versions=(6, 9), types=("MOR",))
 def ordering_decimal(t):
     """Ordering by a decimal."""
     typed_ordering(t, "decimal(12,4)", [D("-2.0000"), D("0.0001"), D("10.5000")])
 
 
-@scenario(types=("MOR",))
+@scenario(versions=(6, 9), types=("MOR",))
 def ordering_timestamp(t):
     """Ordering by a timestamp."""
     typed_ordering(t, "timestamp", [d.datetime(1969, 1, 1), d.datetime(2024, 1, 1, 0, 0, 0, 1), d.datetime(2024, 1, 1, 0, 0, 0, 2)])
 
 
-@scenario(types=("MOR",))
+@scenario(versions=(6, 9), types=("MOR",))
 def ordering_date(t):
     """Ordering by a date."""
     typed_ordering(t, "date", [d.date(1969, 1, 1), d.date(1970, 1, 1), d.date(2024, 1, 1)])
