@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 )
@@ -48,31 +47,42 @@ func New(layout int, instants []Instant) *Timeline {
 	return &Timeline{core: c, list: all}
 }
 
-// collapse sorts and keeps the furthest state per (time, comparable action).
+// collapse sorts and keeps the furthest state per (time, comparable action). A listing comes in order of names, which is nearly the order
+// of times: then only the few instants of one time are sorted.
 func collapse(in []Instant) []Instant {
-	less := func(a, b Instant) int {
-		if c := a.Time.Compare(b.Time); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(a.Action.Completes(), b.Action.Completes()); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(b.State, a.State); c != 0 {
-			return c
-		}
-		// Two completed files of one instant: the first completion stands, as the first creator won.
-		return a.Completion.Compare(b.Completion)
-	}
-	if !slices.IsSortedFunc(in, less) {
+	byTime := func(a, b Instant) int { return a.Time.Compare(b.Time) }
+	if !slices.IsSortedFunc(in, byTime) {
 		in = slices.Clone(in)
-		slices.SortFunc(in, less)
+		slices.SortStableFunc(in, byTime)
 	}
 	out := make([]Instant, 0, len(in)/3+1)
-	for _, i := range in {
-		if n := len(out); n > 0 && out[n-1].Time == i.Time && out[n-1].Action.Completes() == i.Action.Completes() {
-			continue
+	for len(in) > 0 {
+		n := 1
+		for n < len(in) && in[n].Time == in[0].Time {
+			n++
 		}
-		out = append(out, i)
+		for _, i := range in[:n] {
+			out = furthest(out, i)
+		}
+		in = in[n:]
+	}
+	return out
+}
+
+// furthest puts i into the run of instants with its time at the end of out, in order of comparable actions; of one action the furthest
+// state stays.
+func furthest(out []Instant, i Instant) []Instant {
+	k := len(out)
+	for k > 0 && out[k-1].Time == i.Time && out[k-1].Action.Completes() >= i.Action.Completes() {
+		k--
+	}
+	if k == len(out) || out[k].Action.Completes() != i.Action.Completes() {
+		return slices.Insert(out, k, i)
+	}
+	have := &out[k]
+	// Two completed files of one instant: the first completion stands, as the first creator won.
+	if i.State > have.State || i.State == have.State && i.Completion < have.Completion {
+		*have = i
 	}
 	return out
 }
