@@ -1,5 +1,6 @@
 """The expected side of a golden table: what Spark reads at every completed commit and in chosen windows."""
 
+import datetime
 import json
 
 from . import canon, disk, read
@@ -55,11 +56,24 @@ def _instant(t, i, active, out):
     return e
 
 
+def _bounds(s, kind, b, e):
+    """What the engine must be told for (b, e]: requested times in 0.15; from 1.0 on completion times, the begin being one of
+    the window in 1.0's incremental reads alone."""
+    if not (s.at_least(1, 0) and e.completed):
+        return b.at if b else "000", e.at
+    if b is None:
+        return "000", e.completed
+    after = b.completed
+    if kind == "incremental" and not s.at_least(1, 1):
+        when = datetime.datetime.strptime(after, "%Y%m%d%H%M%S%f") + datetime.timedelta(milliseconds=1)
+        after = when.strftime("%Y%m%d%H%M%S%f")[:17]
+    return after, e.completed
+
+
 def _window(t, kind, begin, end, out):
     b, e = (None if begin is None else t.order[begin]), t.order[end]
     w = {"kind": kind, "after": b.at if b else "", "to": e.at, "after_completed": b.completed if b else "", "to_completed": e.completed}
-    by_completion = t.s.at_least(1, 0) and e.completed
-    bounds = (b.completed if b else "000", e.completed) if by_completion else (b.at if b else "000", e.at)
+    bounds = _bounds(t.s, kind, b, e)
     try:
         rows = getattr(read, kind)(t.s, t.path, *bounds, twins=t.twins)
         w |= {"rows": len(rows), "sha256": canon.sha256(rows), "file": f"{kind}_{w['after'] or 'start'}_{w['to']}.jsonl"}
