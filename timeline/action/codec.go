@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hudifs/hudifs/internal/avrocodec"
 	"github.com/hudifs/hudifs/internal/corrupt"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/timeline"
@@ -29,12 +30,12 @@ const firstAvroLayout = 2
 var schemaFiles embed.FS
 
 // loadSchemas parses the embedded schemas once. Their compact text is, but for comments, what Java embeds in its files.
-var loadSchemas = sync.OnceValues(func() (*knownSchemas, error) {
-	k := &knownSchemas{byFile: map[string]*schema.Schema{}, byText: map[string]*schema.Schema{}}
+var loadSchemas = sync.OnceValues(func() (map[string]*schema.Schema, error) {
 	files, err := schemaFiles.ReadDir("schemas")
 	if err != nil {
 		return nil, err
 	}
+	known := map[string]*schema.Schema{}
 	for _, f := range files {
 		data, err := schemaFiles.ReadFile("schemas/" + f.Name())
 		if err != nil {
@@ -48,27 +49,10 @@ var loadSchemas = sync.OnceValues(func() (*knownSchemas, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schema %s: %w", f.Name(), err)
 		}
-		k.byFile[strings.TrimSuffix(f.Name(), ".avsc")] = s
-		k.byText[text.String()] = s
+		known[strings.TrimSuffix(f.Name(), ".avsc")] = s
 	}
-	return k, nil
+	return known, nil
 })
-
-type knownSchemas struct {
-	byFile, byText map[string]*schema.Schema
-}
-
-// parseSchema parses a container's schema; the usual ones are parsed already.
-func parseSchema(text string) (*schema.Schema, error) {
-	k, err := loadSchemas()
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := k.byText[text]; ok {
-		return s, nil
-	}
-	return schema.Parse(text)
-}
 
 // schemaFile names the schema with which v is written.
 func schemaFile(v any) string {
@@ -123,9 +107,8 @@ func Decode[T Body](name string, body []byte) (*T, error) {
 
 // readTree tells the encoding by the first bytes.
 func readTree(name string, body []byte) (*object, error) {
-	if bytes.HasPrefix(body, containerMagic) {
-		o, _, err := readContainer(name, body)
-		return o, err
+	if avrocodec.IsContainer(body) {
+		return readContainer(name, body)
 	}
 	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) > 0 && b[0] == '{' {
 		return readJSON(name, body)
@@ -142,11 +125,11 @@ func Encode[T Body](layout int, v *T) ([]byte, error) {
 	if m, ok := any(v).(*CommitMetadata); ok && layout < firstAvroLayout {
 		return appendJSON(nil, jacksonCommit(n.(*object), schemaFile(m) == "replacecommit"), 0), nil
 	}
-	k, err := loadSchemas()
+	known, err := loadSchemas()
 	if err != nil {
 		return nil, err
 	}
-	b, err := appendContainer(k.byFile[schemaFile(v)], n.(*object))
+	b, err := writeContainer(known[schemaFile(v)], n.(*object))
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}

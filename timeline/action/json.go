@@ -69,7 +69,7 @@ func jsonNode(v *fastjson.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &object{}
+	o := &object{names: make([]string, 0, from.Len()), values: make([]any, 0, from.Len())}
 	from.Visit(func(key []byte, v *fastjson.Value) {
 		n, e := jsonNode(v)
 		if e != nil && err == nil {
