@@ -12,7 +12,8 @@ import (
 //
 //   - FLUSH of a changed file seals when the closing process opened the file, neither it nor a descendant has another descriptor on
 //     it, nobody else has it open for writing, and it is not being killed.
-//   - A writer killed by a signal (its FLUSH comes from an ending task) marks the drop; the last RELEASE then abandons it.
+//   - A writer killed by a signal (its FLUSH comes from an ending task) marks the drop, and the last RELEASE abandons it, even if a
+//     shell that started the writer closes the file in peace.
 //   - In every other case the last RELEASE of a changed file seals, and only the log and the rejected directory tell of failure.
 
 // Flush answers close(2), once per descriptor.
@@ -34,7 +35,7 @@ func (h *dropHandle) Flush(ctx context.Context) syscall.Errno {
 		n.mu.Unlock()
 		return 0
 	}
-	alone := len(n.mu.writers) == 1
+	alone := len(n.mu.writers) == 1 && n.mu.killed == ""
 	n.mu.Unlock()
 	if !changed || !alone || !known || !h.lastCloseOf(thread, end.exiting) {
 		return 0
