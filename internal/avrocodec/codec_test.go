@@ -341,3 +341,103 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A row decoded under another schema and a row decoded under its own and then projected must be the same, for random changes of a schema.
+func TestDecodeAgreesWithProjector(t *testing.T) {
+	w := parse(t, everything)
+	r := rand.New(rand.NewPCG(9, 10))
+	enc, plainDec := NewValueEncoder(w), mustDecoder(t, w, w)
+	for range 60 {
+		reader := mutate(t, r, w)
+		dec := mustDecoder(t, w, reader)
+		proj, err := record.NewProjector(reader, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asm := record.NewAssembler(reader)
+		for range 20 {
+			buf, err := enc.EncodeValue(nil, randomRecord(r, w.Root(), 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			direct, err := dec.Decode(buf, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := plainDec.Decode(buf, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			later, err := proj.Project(nil, own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, b := fmt.Sprintf("%#v", direct), fmt.Sprintf("%#v", later); a != b {
+				t.Fatalf("under %s\ndecoded   %s\nprojected %s", reader, a, b)
+			}
+			if _, err := asm.Assemble(nil, direct); err != nil {
+				t.Fatalf("under %s: %v", reader, err)
+			}
+		}
+	}
+}
+
+func mustDecoder(t *testing.T, w, r *schema.Schema) *Decoder {
+	t.Helper()
+	d, err := NewDecoder(w, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// mutate drops, adds, reorders, promotes and relaxes fields of s at every depth.
+func mutate(t *testing.T, r *rand.Rand, s *schema.Schema) *schema.Schema {
+	t.Helper()
+	out, err := schema.New(mutated(r, s.Root()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func mutated(r *rand.Rand, t *schema.Type) *schema.Type {
+	c := *t
+	c.Nullable, c.NullFirst = c.Nullable || r.IntN(2) == 0 && c.Kind != schema.Union, true
+	if c.Kind == schema.Union {
+		c.NullIndex, c.Nullable = 0, true
+	}
+	switch c.Kind {
+	case schema.Record:
+		c.Nullable = t.Nullable
+		c.Fields = nil
+		for _, i := range r.Perm(len(t.Fields)) {
+			if f := t.Fields[i]; r.IntN(5) > 0 || len(c.Fields) == 0 {
+				c.Fields = append(c.Fields, schema.Field{Name: f.Name, Type: mutated(r, f.Type)})
+			}
+		}
+		added := []schema.Field{
+			{Name: "n1", Type: schema.Optional(schema.Type{Kind: schema.String})},
+			{Name: "n2", Type: &schema.Type{Kind: schema.Long}, HasDefault: true, Default: 7},
+			{Name: "n3", Type: schema.Optional(schema.Type{Kind: schema.Array, Elem: &schema.Type{Kind: schema.Map, Elem: &schema.Type{Kind: schema.Int}}})},
+			{Name: "n4", Type: &schema.Type{Kind: schema.Array, Elem: &schema.Type{Kind: schema.String}}, HasDefault: true, Default: []any{}},
+		}
+		for _, f := range added[:r.IntN(len(added)+1)] {
+			at := r.IntN(len(c.Fields) + 1)
+			c.Fields = append(c.Fields[:at:at], append([]schema.Field{f}, c.Fields[at:]...)...)
+		}
+	case schema.Array, schema.Map:
+		c.Elem = mutated(r, t.Elem)
+	case schema.Int:
+		c.Kind = []schema.Kind{schema.Int, schema.Long, schema.Double, schema.String}[r.IntN(4)]
+	case schema.Float:
+		c.Kind = []schema.Kind{schema.Float, schema.Double}[r.IntN(2)]
+	case schema.Fixed:
+		if c.Logical != schema.Decimal {
+			c.Kind, c.Name, c.Namespace, c.Size = schema.Bytes, "", "", 0
+		} else {
+			c.Name, c.Namespace = "", ""
+		}
+	}
+	return &c
+}

@@ -14,6 +14,7 @@ import (
 // Decoder reads records of the writer's schema as rows of the reader's. Not safe for concurrent use; Clone gives another one cheaply.
 type Decoder struct {
 	root   *node
+	steps  []step
 	leaves int
 	nested bool // the reader has lists or maps: the number of values in a row is not known beforehand
 	out    record.Row
@@ -31,7 +32,7 @@ func NewDecoder(writer, reader *schema.Schema) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder{root: &root, leaves: len(reader.Leaves())}
+	d := &Decoder{root: &root, steps: steps(root.kids), leaves: len(reader.Leaves())}
 	for _, l := range reader.Leaves() {
 		d.nested = d.nested || l.MaxRep > 0
 	}
@@ -40,7 +41,7 @@ func NewDecoder(writer, reader *schema.Schema) (*Decoder, error) {
 
 // Clone returns a decoder of the same plan for another goroutine.
 func (d *Decoder) Clone() *Decoder {
-	c := &Decoder{root: d.root, leaves: d.leaves, nested: d.nested}
+	c := &Decoder{root: d.root, steps: d.steps, leaves: d.leaves, nested: d.nested}
 	if c.nested {
 		c.cols = make([][]record.Value, c.leaves)
 	}
@@ -79,7 +80,13 @@ func (d *Decoder) decode(buf []byte, dst record.Row, fields int) (record.Row, []
 		d.out = dst[start:]
 	}
 	d.emit(d.root.fills, 0)
-	p, err := d.fields(d.root.kids[:fields], buf, 0, 0)
+	var p int
+	var err error
+	if d.nested {
+		p, err = d.fields(d.root.kids[:fields], buf, 0, 0)
+	} else {
+		p, err = d.flat(d.steps[:fields], d.out, buf, 0)
+	}
 	d.out = nil
 	if d.nested {
 		for i, c := range d.cols {
@@ -119,34 +126,40 @@ func (d *Decoder) emit(vals []record.Value, rep int) {
 func (d *Decoder) fields(nodes []node, buf []byte, p, rep int) (int, error) {
 	var err error
 	for i := range nodes {
-		n := &nodes[i]
-		if n.nullable {
-			if p >= len(buf) {
-				return p, errTruncated
-			}
-			tag := buf[p]
-			p++
-			if tag == n.nullTag {
-				if n.refuse && n.nulls != nil {
-					return p, n.nullError()
-				}
-				d.emit(n.nulls, rep)
-				continue
-			}
-			if tag != 2-n.nullTag {
-				return p, fmt.Errorf("%w: field %s: branch %d of a union of two", ErrDamaged, n.name(), tag>>1)
-			}
-		}
-		if n.op >= opRecord {
-			p, err = d.group(n, buf, p, rep)
-		} else {
-			p, err = d.primitive(n, buf, p, rep)
-		}
-		if err != nil {
+		if p, err = d.field(&nodes[i], buf, p, rep); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// field reads one node.
+func (d *Decoder) field(n *node, buf []byte, p, rep int) (int, error) {
+	if n.nullable {
+		if p >= len(buf) {
+			return p, errTruncated
+		}
+		tag := buf[p]
+		p++
+		if tag == n.nullTag {
+			if n.refuse && n.nulls != nil {
+				return p, n.nullError()
+			}
+			d.emit(n.nulls, rep)
+			return p, nil
+		}
+		if tag != 2-n.nullTag {
+			return p, n.branchError(tag)
+		}
+	}
+	if n.op >= opRecord {
+		return d.group(n, buf, p, rep)
+	}
+	return d.primitive(n, buf, p, rep)
+}
+
+func (n *node) branchError(tag byte) error {
+	return fmt.Errorf("%w: field %s: branch %d of a union of two", ErrDamaged, n.name(), tag>>1)
 }
 
 func (n *node) name() string { return strings.TrimPrefix(n.path, ".") }
@@ -155,89 +168,70 @@ func (n *node) nullError() error {
 	return fmt.Errorf("field %s: a stored row is null where the schema allows none", n.name())
 }
 
-// primitive reads one value.
+// primitive reads one value and stores it where the reader wants it.
 func (d *Decoder) primitive(n *node, buf []byte, p, rep int) (int, error) {
-	var v record.Value
-	switch n.op {
-	case opBytes:
-		var size int
-		if p < len(buf) && buf[p] < 0x80 && buf[p]&1 == 0 {
-			size = int(buf[p] >> 1)
-			p++
-			if size > len(buf)-p {
-				return p, errTruncated
-			}
-		} else {
-			var err error
-			if size, p, err = readLength(buf, p); err != nil {
-				return p, err
-			}
-		}
-		v = record.Bytes(buf[p : p+size : p+size])
-		p += size
-	case opLong, opInt:
-		x, next, err := readLong(buf, p)
-		if err != nil {
-			return next, err
-		}
-		p = next
-		if n.op == opLong {
-			v = record.Int64(x)
-		} else {
-			if x != int64(int32(x)) {
-				return p, fmt.Errorf("%w: field %s: %d does not fit 32 bits", ErrDamaged, n.name(), x)
-			}
-			v = record.Int32(int32(x))
-		}
-	case opDouble:
-		if len(buf)-p < 8 {
-			return p, errTruncated
-		}
-		v = record.Float64(math.Float64frombits(binary.LittleEndian.Uint64(buf[p:])))
-		p += 8
-	case opFloat:
-		if len(buf)-p < 4 {
-			return p, errTruncated
-		}
-		v = record.Float32(math.Float32frombits(binary.LittleEndian.Uint32(buf[p:])))
-		p += 4
-	case opBool:
-		if p >= len(buf) {
-			return p, errTruncated
-		}
-		if buf[p] > 1 {
-			return p, fmt.Errorf("%w: field %s: boolean %#x", ErrDamaged, n.name(), buf[p])
-		}
-		v = record.Bool(buf[p] == 1)
-		p++
-	case opFixed:
-		if len(buf)-p < n.size {
-			return p, errTruncated
-		}
-		v = record.FixedBytes(buf[p : p+n.size : p+n.size])
-		p += n.size
-	case opEnum:
-		x, next, err := readLong(buf, p)
-		if err != nil {
-			return next, err
-		}
-		p = next
-		if x < 0 || x >= int64(len(n.symbols)) {
-			return p, fmt.Errorf("%w: field %s: symbol %d of an enum with %d", ErrDamaged, n.name(), x, len(n.symbols))
-		}
-		v = n.symbols[x]
-	}
-	if n.leaf < 0 {
-		return p, nil
+	v, p, err := n.read(buf, p)
+	if err != nil || n.leaf < 0 {
+		return p, err
 	}
 	if n.conv != nil {
-		var err error
 		if v, err = n.conv(v); err != nil {
 			return p, fmt.Errorf("field %s: %w", n.name(), err)
 		}
 	}
 	d.put(n.leaf, v.Level(rep, n.def, n.leaf))
 	return p, nil
+}
+
+// read takes one primitive value from buf[p:].
+func (n *node) read(buf []byte, p int) (v record.Value, next int, err error) {
+	var x int64
+	switch n.op {
+	case opBytes:
+		size, p, err := readLength(buf, p)
+		if err != nil {
+			return v, p, err
+		}
+		return record.Bytes(buf[p : p+size : p+size]), p + size, nil
+	case opLong, opInt, opEnum:
+		if x, p, err = readLong(buf, p); err != nil {
+			return v, p, err
+		}
+	case opDouble:
+		if len(buf)-p < 8 {
+			return v, p, errTruncated
+		}
+		return record.Float64(math.Float64frombits(binary.LittleEndian.Uint64(buf[p:]))), p + 8, nil
+	case opFloat:
+		if len(buf)-p < 4 {
+			return v, p, errTruncated
+		}
+		return record.Float32(math.Float32frombits(binary.LittleEndian.Uint32(buf[p:]))), p + 4, nil
+	case opBool:
+		if p >= len(buf) {
+			return v, p, errTruncated
+		}
+		if buf[p] > 1 {
+			return v, p, fmt.Errorf("%w: field %s: boolean %#x", ErrDamaged, n.name(), buf[p])
+		}
+		return record.Bool(buf[p] == 1), p + 1, nil
+	case opFixed:
+		if len(buf)-p < n.size {
+			return v, p, errTruncated
+		}
+		return record.FixedBytes(buf[p : p+n.size : p+n.size]), p + n.size, nil
+	}
+	switch {
+	case n.op == opLong:
+		return record.Int64(x), p, nil
+	case n.op == opInt && x == int64(int32(x)):
+		return record.Int32(int32(x)), p, nil
+	case n.op == opInt:
+		return v, p, fmt.Errorf("%w: field %s: %d does not fit 32 bits", ErrDamaged, n.name(), x)
+	case x < 0 || x >= int64(len(n.symbols)):
+		return v, p, fmt.Errorf("%w: field %s: symbol %d of an enum with %d", ErrDamaged, n.name(), x, len(n.symbols))
+	}
+	return n.symbols[x], p, nil
 }
 
 // group reads a record, array, map or union of several types.

@@ -12,6 +12,14 @@ var errTruncated = fmt.Errorf("%w: the bytes end within a value", ErrDamaged)
 
 // readLong reads a zig-zag variable-length number at buf[p:] and returns the position behind it.
 func readLong(buf []byte, p int) (int64, int, error) {
+	if p < len(buf) && buf[p] < 0x80 {
+		return int64(buf[p]>>1) ^ -int64(buf[p]&1), p + 1, nil
+	}
+	return readWideLong(buf, p)
+}
+
+// readWideLong is readLong for numbers of any length.
+func readWideLong(buf []byte, p int) (int64, int, error) {
 	var u uint64
 	for shift := 0; shift < 64; shift += 7 {
 		if p >= len(buf) {

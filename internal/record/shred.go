@@ -94,26 +94,30 @@ func (sh *Shredder) Shred(dst Row, fields []any) (Row, error) {
 		return dst, fmt.Errorf("a row has %d fields where the schema has %d", len(fields), len(sh.fields))
 	}
 	start := len(dst)
-	for i, n := range sh.fields {
+	for i := range fields {
 		var err error
-		if !n.repeated {
-			dst, err = n.flat(dst, fields[i], 0)
-		} else if err = sh.nested(n, fields[i], 0, 0); err == nil {
-			for c := n.leaf; c < n.end; c++ {
-				dst = append(dst, sh.cols[c]...)
-			}
-		}
-		if n.repeated {
-			for c := n.leaf; c < n.end; c++ {
-				clear(sh.cols[c])
-				sh.cols[c] = sh.cols[c][:0]
-			}
-		}
-		if err != nil {
+		if dst, err = sh.ShredField(dst, i, fields[i]); err != nil {
 			return dst[:start], err
 		}
 	}
 	return dst, nil
+}
+
+// ShredField appends the leaf values of top-level field i alone. Fields have to be appended in order to make a row.
+func (sh *Shredder) ShredField(dst Row, i int, v any) (Row, error) {
+	n := sh.fields[i]
+	if !n.repeated {
+		return n.flat(dst, v, 0)
+	}
+	err := sh.nested(n, v, 0, 0)
+	for c := n.leaf; c < n.end; c++ {
+		if err == nil {
+			dst = append(dst, sh.cols[c]...)
+		}
+		clear(sh.cols[c])
+		sh.cols[c] = sh.cols[c][:0]
+	}
+	return dst, err
 }
 
 // flat appends the values of a node without lists or maps; def is the level reached above the node.
