@@ -91,10 +91,16 @@ func fieldPath(path, name string) string {
 	return path + "." + name
 }
 
-// fixDefault drops a default that the evolved type's first branch, null, no longer allows.
+// fixDefault replaces a default that the evolved type no longer allows: a union that starts with null has the default null, and a number is no
+// default of a string.
 func fixDefault(f *Field) {
-	if f.Type.Nullable && f.Type.NullFirst {
+	switch {
+	case f.Type.Nullable && f.Type.NullFirst:
 		f.HasDefault, f.Default = true, nil
+	case f.HasDefault && f.Type.Primitive():
+		if _, err := LeafDefault(f.Type, f.Default); err != nil {
+			f.HasDefault, f.Default = false, nil
+		}
 	}
 }
 
