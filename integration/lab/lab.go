@@ -89,9 +89,9 @@ func Start(ctx context.Context, bundle string) (*Session, error) {
 
 // installed asks the set-up command whether all that bundle needs is there.
 func installed(ctx context.Context, dir, bundle string) error {
-	args := []string{"--check"}
+	args := []string{"--check", "--bundle"}
 	if bundle != None {
-		args = append(args, "--bundle", bundle)
+		args = append(args, bundle)
 	}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "setup"), args...)
