@@ -476,6 +476,7 @@ func TestScanReadsNoContent(t *testing.T) {
 
 func TestCancelledScan(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	data := sample(t)
 	r, err := Open(bytes.NewReader(data), int64(len(data)), "test.log")
 	if err != nil {
