@@ -3,16 +3,15 @@ package fusefs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"syscall"
-
-	gofs "github.com/hanwen/go-fuse/v2/fs"
 )
 
 // controlChild is .hudifs: what the mount says about itself. Its name begins with a dot so that globs pass it by.
 func (f *FS) controlChild(root *fixedDir) fixedChild {
 	d := fixedDir{path: root.path + "/" + nameControl}
-	for _, c := range f.cfg.Control {
+	for _, c := range f.controlFiles() {
 		path := nameControl + "/" + c.Name
 		d.add(f.fixed(&d, c.Name, syscall.S_IFREG, func(b nodeBase) knownNode {
 			if c.Local != "" {
@@ -30,6 +29,17 @@ func (f *FS) controlChild(root *fixedDir) fixedChild {
 	return f.fixed(root, nameControl, syscall.S_IFDIR, func(b nodeBase) knownNode {
 		return &fixedDir{readOnly: readOnly{b}, path: d.path, children: children}
 	})
+}
+
+// nameMetrics is there without being asked for.
+const nameMetrics = "metrics"
+
+func (f *FS) controlFiles() []ControlFile {
+	has := func(c ControlFile) bool { return c.Name == nameMetrics }
+	if slices.ContainsFunc(f.cfg.Control, has) {
+		return f.cfg.Control
+	}
+	return append(slices.Clone(f.cfg.Control), ControlFile{Name: nameMetrics, Content: func(context.Context) ([]byte, error) { return f.Metrics(), nil }})
 }
 
 // Metrics are the mount's own counters as Prometheus text.
@@ -105,13 +115,9 @@ WRITE
 	} else {
 		b = fmt.Appendf(b, "\nThis mount takes no drops: nothing in it can be changed.\n")
 	}
-	if len(f.cfg.Control) > 0 {
-		b = fmt.Appendf(b, "\nSTATE\n")
-		for _, c := range f.cfg.Control {
-			b = fmt.Appendf(b, "  .hudifs/%s\n", c.Name)
-		}
+	b = fmt.Appendf(b, "\nSTATE\n")
+	for _, c := range f.controlFiles() {
+		b = fmt.Appendf(b, "  .hudifs/%s\n", c.Name)
 	}
 	return b, nil
 }
-
-var _ gofs.NodeLookuper = (*fixedDir)(nil)

@@ -184,7 +184,7 @@ func (n *fakeSnapshot) Stat(_ context.Context, dir string, e Entry) (Entry, erro
 	return e, err
 }
 
-func (n *fakeSnapshot) OpenFile(ctx context.Context, dir string, e Entry) (*os.File, func(), error) {
+func (n *fakeSnapshot) OpenFile(ctx context.Context, dir string, e Entry) (*os.File, func() error, error) {
 	n.s.mu.Lock()
 	n.s.called("openfile")
 	f, err := n.find(dir, e)
@@ -201,7 +201,10 @@ func (n *fakeSnapshot) OpenFile(ctx context.Context, dir string, e Entry) (*os.F
 		return nil, nil, err
 	}
 	file, err := os.Open(filepath.Join(n.s.dir, f.key))
-	return file, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, file.Close, nil
 }
 
 // standardTable is the table that most tests look at.

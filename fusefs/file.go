@@ -223,11 +223,11 @@ func (n *snapshotFile) openAt(ctx context.Context, l location) (*fileHandle, err
 	if err != nil {
 		return nil, err
 	}
-	file, release, err := s.OpenFile(ctx, l.at.dir, l.entry)
+	file, done, err := s.OpenFile(ctx, l.at.dir, l.entry)
 	if err != nil {
 		return nil, err
 	}
-	return &fileHandle{file: file, fd: file.Fd(), release: release}, nil
+	return &fileHandle{file: file, fd: file.Fd(), done: done}, nil
 }
 
 // checkSize compares with the size that the kernel was told: passthrough reads the file and not the size.
@@ -257,10 +257,10 @@ func (n *snapshotFile) decide(file *os.File) bool {
 
 // fileHandle is an open file of a snapshot.
 type fileHandle struct {
-	file    *os.File
-	fd      uintptr
-	release func()
-	pass    bool
+	file *os.File
+	fd   uintptr
+	done func() error
+	pass bool
 }
 
 var (
@@ -286,9 +286,4 @@ func (h *fileHandle) Release(context.Context) syscall.Errno {
 	return 0
 }
 
-func (h *fileHandle) close() {
-	h.file.Close()
-	if h.release != nil {
-		h.release()
-	}
-}
+func (h *fileHandle) close() { h.done() } // only read: nothing to lose

@@ -90,7 +90,6 @@ func serveChild(text string) error {
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Control: []ControlFile{
 			{Name: "health", Content: func(context.Context) ([]byte, error) { return []byte("ok\n"), nil }},
-			{Name: "metrics", Content: func(context.Context) ([]byte, error) { return k.f.Metrics(), nil }},
 			{Name: "broken", Content: func(context.Context) ([]byte, error) { return nil, errStorage }},
 			{Name: "ingest.log", Local: filepath.Join(k.c.Dir, "ingest.log")},
 		}}

@@ -26,6 +26,8 @@ type Entry struct {
 	// Key is the identity of the file's bytes: the same in every snapshot and after a restart exactly while the bytes are the same.
 	// It decides the inode number. Empty for directories.
 	Key string
+	// Ref is the source's own and comes back to it with the entry.
+	Ref any
 }
 
 // Snapshot is the table just after one commit, immutable.
@@ -34,9 +36,8 @@ type Snapshot interface {
 	Entries(ctx context.Context, dir string) ([]Entry, error)
 	// Stat returns e, an entry of dir, with its exact size. It may have to make the file.
 	Stat(ctx context.Context, dir string, e Entry) (Entry, error)
-	// OpenFile opens the bytes of e, an entry of dir, as a local file of exactly e.Size bytes. The caller owns the file; release, which
-	// may be nil, is to be called after it is closed.
-	OpenFile(ctx context.Context, dir string, e Entry) (f *os.File, release func(), err error)
+	// OpenFile opens the bytes of e, an entry of dir, as a local file of exactly e.Size bytes. done closes it.
+	OpenFile(ctx context.Context, dir string, e Entry) (f *os.File, done func() error, err error)
 }
 
 // TimelineFile is one instant as the timeline directory shows it.
