@@ -168,3 +168,13 @@ func (t *Txn) reconcile(ctx context.Context, r action.Result) error {
 	}
 	return nil
 }
+
+// MarkCreate announces a new base file, or in layout 2 a new log file.
+func (t *Txn) MarkCreate(ctx context.Context, partition, name string) error {
+	return t.Mark(ctx, partition, name, MarkCreate)
+}
+
+// MarkMerge announces a new version of a base file.
+func (t *Txn) MarkMerge(ctx context.Context, partition, name string) error {
+	return t.Mark(ctx, partition, name, MarkMerge)
+}
