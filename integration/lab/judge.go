@@ -65,6 +65,15 @@ func (s *Session) HudiRS(ctx context.Context, table, at string) ([]string, error
 	return s.lines(ctx, "hudirs_rows", map[string]any{"table": table, "at": orNil(at)})
 }
 
+// HudiRSWrite writes rows with the hudi-rs program that writes, where it is built (see HudiRSWriter), and returns the
+// completed instant, "" where nothing was to be done. The operation is "upsert", "append", "delete" or "compact"; rows hold
+// scalars only, and of deletes the members key and partition.
+func (s *Session) HudiRSWrite(ctx context.Context, table, operation string, rows []string) (string, error) {
+	var r struct{ Instant string }
+	err := s.ask(ctx, "hudirs_write", map[string]any{"table": table, "operation": operation, "rows": raw(rows)}, &r)
+	return r.Instant, err
+}
+
 // PyArrow returns the rows of Parquet files as pyarrow reads each by itself.
 func (s *Session) PyArrow(ctx context.Context, files []string) ([]string, error) {
 	return s.lines(ctx, "parquet_rows", map[string]any{"files": files, "reader": "pyarrow"})

@@ -108,8 +108,8 @@ class Judge:
         """Compares the metadata table with the files; the procedure fails where they differ."""
         return self.call(f"call validate_metadata_table_files(path => '{table}')")
 
-    def hudirs_upsert(self, table, rows):
-        return {"said": hudirs.upsert(table, rows)}
+    def hudirs_write(self, table, operation, rows):
+        return hudirs.write(table, operation, rows)
 
     def version(self):
         return {"bundle": self.s.bundle if self.s else "none", "hudirs": _hudirs_version()}
@@ -159,7 +159,7 @@ class Judge:
         return o
 
     def _service(self, name, table, op, options):
-        o = {k: v for k, v in (self._options(table) | options).items() if not k.startswith("hoodie.datasource") and "," not in v}
+        o = {k: v for k, v in (self._options(table) | options).items() if "," not in v}
         o.pop("hoodie.table.name")
         text = ",".join(f"{k}={v}" for k, v in o.items())
         return self.call(f"call {name}(op => '{op}', path => '{table}', options => '{text}')")

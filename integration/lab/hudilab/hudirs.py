@@ -23,12 +23,17 @@ def snapshot(path, at=None):
     return canon.arrow_lines(table)
 
 
-def upsert(path, lines):
-    """Upserts JSON lines through the optional hudi-rs writer; returns what it says."""
+def write(path, operation, rows):
+    """Writes rows through the optional hudi-rs program; returns what it says. operation: upsert, append, delete or compact.
+
+    rows are objects of scalars in canonical spelling (binary, lists and maps have another in arrow-json); of deletes
+    objects with the members key and partition.
+    """
     program = env.hudirs_writer()
     if not program.exists():
         raise RuntimeError(f"{program}: missing; run {env.HERE / 'setup'} --hudirs")
-    p = subprocess.run([str(program), str(path)], input="".join(json.dumps(x) + "\n" for x in lines), capture_output=True, text=True)
+    text = "".join(json.dumps(x) + "\n" for x in rows)
+    p = subprocess.run([str(program), str(path), operation], input=text, capture_output=True, text=True)
     if p.returncode:
         raise RuntimeError(p.stderr.strip() or f"{program.name} ended with {p.returncode}")
-    return p.stdout.strip()
+    return json.loads(p.stdout)

@@ -182,7 +182,7 @@ class Table:
         self.see()
 
     def _service(self, name, op, **opts):
-        o = {k: v for k, v in self.opts.items() if not k.startswith("hoodie.datasource")}
+        o = dict(self.opts)
         o.update({_dotted(k): str(v) for k, v in opts.items()})
         text = ",".join(f"{k}={v}" for k, v in o.items() if "," not in v and k != "hoodie.table.name")
         self.call(f"call {name}(op => '{op}', path => '$path', options => '{text}')")

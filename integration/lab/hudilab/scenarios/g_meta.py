@@ -56,6 +56,7 @@ def meta_sql_indexes(t):
     t.opt(metadata__enable="true", metadata__record__index__enable="true", metadata__global__record__level__index__enable="true")
     t.opt(metadata__record__index__min__filegroup__count=1, metadata__record__index__max__filegroup__count=1)
     t.insert(rows(range(9), 1, "a"))
+    t.opt(write__lock__provider="org.apache.hudi.client.transaction.lock.InProcessLockProvider")
     t.sql("create index name_idx on $t (name)")
     t.sql("create index day_idx on $t using column_stats(ts) options(expr='from_unixtime', format='yyyy-MM-dd')")
     t.upsert(rows(range(4), 86400 * 3, "b"))
