@@ -239,20 +239,21 @@ func (n *dropNode) Fsync(ctx context.Context, fh fs.FileHandle, _ uint32) syscal
 	return 0
 }
 
-// Allocate extends the spool; other modes are not supported and the C library does without.
+// Allocate extends the spool or reserves room behind its end; other modes are not supported and the C library does without.
 func (n *dropNode) Allocate(ctx context.Context, fh fs.FileHandle, off, size uint64, mode uint32) syscall.Errno {
 	h, ok := fh.(*dropHandle)
 	if !ok || !h.write {
 		return syscall.EBADF
 	}
-	if mode != 0 {
+	const keepSize = 1 // FALLOC_FL_KEEP_SIZE
+	if mode&^keepSize != 0 {
 		return syscall.ENOTSUP
 	}
 	if e := n.reserve(ctx, h.drop, int64(off+size)); e != 0 {
 		return e
 	}
 	n.edited()
-	if err := syscall.Fallocate(h.fd, 0, int64(off), int64(size)); err != nil {
+	if err := syscall.Fallocate(h.fd, mode, int64(off), int64(size)); err != nil {
 		if errors.Is(err, syscall.ENOTSUP) {
 			return syscall.ENOTSUP
 		}

@@ -248,7 +248,7 @@ func (f *FS) reload(ctx context.Context, again bool) error {
 	if hadBefore != hasAfter || before.Instant != after.Instant {
 		f.notify.entry(ctx, f.root.EmbeddedInode(), nameLatest)
 		for _, v := range f.views {
-			if v.live() {
+			if v.inner && v.live() {
 				f.notify.entry(ctx, v.EmbeddedInode(), nameLatest)
 			}
 		}

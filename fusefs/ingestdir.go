@@ -7,6 +7,7 @@ import (
 	"path"
 	"sort"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,7 +66,8 @@ type ingestDir struct {
 	fs.Inode
 	readOnly
 	tree *ingestTree
-	id   uint64 // 0: the top
+	id   uint64      // 0: the top
+	gone atomic.Bool // has lost its name
 }
 
 var (
@@ -96,6 +98,9 @@ func (d *ingestDir) attr(ctx context.Context, a *fuse.Attr) syscall.Errno {
 	i, err := await(ctx, d.f, d.f.openWait(), func(ctx context.Context) (DropInfo, error) {
 		return d.tree.ing.Stat(ctx, d.at(""))
 	}, nil)
+	if d.gone.Load() && errors.Is(err, iofs.ErrNotExist) {
+		i, err = DropInfo{}, nil // removed and open
+	}
 	if err != nil {
 		return d.tree.fail("stat", d.at(""), err)
 	}
@@ -115,6 +120,9 @@ func (d *ingestDir) dirAttr(a *fuse.Attr, i DropInfo) {
 	a.Mode = syscall.S_IFDIR | mode
 	if d != d.tree.top {
 		a.Uid, a.Gid = i.UID, i.GID
+	}
+	if d.gone.Load() {
+		a.Nlink = 0
 	}
 }
 
@@ -271,22 +279,30 @@ func (d *ingestDir) change(ctx context.Context, op, name string, fn func(ctx con
 func (d *ingestDir) Unlink(ctx context.Context, name string) syscall.Errno {
 	e := d.change(ctx, "unlink", name, func(ctx context.Context) error { return d.tree.ing.Remove(ctx, d.at(name)) })
 	if e == 0 {
-		d.unlinked(name)
+		unlinked(d.GetChild(name))
 	}
 	return e
 }
 
-// unlinked notes that the inode known by a name has lost it.
-func (d *ingestDir) unlinked(name string) {
-	if c := d.GetChild(name); c != nil {
-		if n, ok := c.Operations().(*dropNode); ok {
-			n.gone.Store(true)
-		}
+// unlinked notes that an inode has lost its name; nil is none.
+func unlinked(i *fs.Inode) {
+	if i == nil {
+		return
+	}
+	switch n := i.Operations().(type) {
+	case *dropNode:
+		n.gone.Store(true)
+	case *ingestDir:
+		n.gone.Store(true)
 	}
 }
 
 func (d *ingestDir) Rmdir(ctx context.Context, name string) syscall.Errno {
-	return d.change(ctx, "rmdir", name, func(ctx context.Context) error { return d.tree.ing.RemoveDir(ctx, d.at(name)) })
+	e := d.change(ctx, "rmdir", name, func(ctx context.Context) error { return d.tree.ing.RemoveDir(ctx, d.at(name)) })
+	if e == 0 {
+		unlinked(d.GetChild(name))
+	}
+	return e
 }
 
 const renameNoReplace = 1 // RENAME_NOREPLACE
@@ -306,16 +322,16 @@ func (d *ingestDir) Rename(ctx context.Context, name string, newParent fs.InodeE
 	if flags&renameNoReplace != 0 {
 		mode = RenameNoReplace
 	}
-	moved, _ := d.childDrop(name)
-	settle := moved.beforeSeal()
 	source, target := d.at(name), to.at(newName)
+	moved, over := d.childDrop(name), to.GetChild(newName)
+	settle := moved.beforeSeal()
 	e := d.change(ctx, "rename", name, func(ctx context.Context) error { return d.tree.ing.Rename(ctx, source, target, mode) })
 	if e != 0 {
 		return e
 	}
 	settle()
-	if over, ok := to.childDrop(newName); ok && over != moved {
-		over.gone.Store(true)
+	if over != nil && (moved == nil || over != &moved.Inode) {
+		unlinked(over)
 	}
 	if i, err := d.tree.ing.Stat(d.f.life, target); err == nil && i.State == DropCommitted {
 		d.f.counters.seals.Add(1)
@@ -324,13 +340,14 @@ func (d *ingestDir) Rename(ctx context.Context, name string, newParent fs.InodeE
 	return 0
 }
 
-func (d *ingestDir) childDrop(name string) (*dropNode, bool) {
+// childDrop is the drop that the kernel knows by a name, nil for none.
+func (d *ingestDir) childDrop(name string) *dropNode {
 	c := d.GetChild(name)
 	if c == nil {
-		return nil, false
+		return nil
 	}
-	n, ok := c.Operations().(*dropNode)
-	return n, ok
+	n, _ := c.Operations().(*dropNode)
+	return n
 }
 
 // refreshAfterCommit makes a commit of our own visible before the writer goes on. It waits a little and no longer: the rows are safe.

@@ -246,11 +246,21 @@ func (f *FS) joinWork(limit time.Duration) {
 	}
 }
 
+// leaveTries and leavePause give programs that are just closing their files a moment.
+const (
+	leaveTries = 5
+	leavePause = 20 * time.Millisecond
+)
+
 func (f *FS) leave() error {
-	err := f.server.Unmount()
-	if err == nil {
-		return nil
+	var err error
+	for range leaveTries {
+		if err = Unmount(f.mountpoint, false); err == nil {
+			f.server.Wait()
+			return nil
+		}
+		time.Sleep(leavePause)
 	}
-	f.log.Warn("the mount is in use; taking it from its place", "mountpoint", f.mountpoint, "holders", strings.Join(Holders(f.mountpoint), ", "), "err", err)
+	f.log.Warn("taking the mount from its place while it is used", "err", err)
 	return Unmount(f.mountpoint, true)
 }
