@@ -22,6 +22,8 @@ type Reader struct {
 	size int64
 	win  []byte // bytes of the file from winOff on
 	off  int64
+
+	archive bool // blocks without INSTANT_TIME are right: see OpenArchive
 }
 
 // Open returns a reader of a log file of size bytes; name is for messages. A file of zero bytes has no blocks (a writer that died before its
@@ -148,7 +150,7 @@ func (r *Reader) parse(b *Block) error {
 	if c.err == nil && c.at != c.end {
 		c.fail("%d bytes between the footer and the end of the block", c.end-c.at)
 	}
-	if c.err == nil && b.Header[InstantTime] == "" {
+	if c.err == nil && b.Header[InstantTime] == "" && !r.archive {
 		c.fail("header without INSTANT_TIME")
 	}
 	return c.err

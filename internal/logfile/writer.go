@@ -14,6 +14,8 @@ type Writer struct {
 	off int64
 	buf []byte
 	err error
+
+	archive bool // see NewArchiveWriter
 }
 
 // NewWriter returns a writer whose first block lies at byte 0 of w.
@@ -27,7 +29,7 @@ func (w *Writer) Append(t BlockType, h Header, content []byte) (offset int64, er
 	if w.err != nil {
 		return 0, w.err
 	}
-	if err := checkBlock(t, h, content); err != nil {
+	if err := w.checkBlock(t, h, content); err != nil {
 		return 0, err
 	}
 	offset = w.off
@@ -54,11 +56,11 @@ func (w *Writer) Rollback(instant, target string) (offset int64, err error) {
 }
 
 // checkBlock refuses a block that no reader could understand.
-func checkBlock(t BlockType, h Header, content []byte) error {
+func (w *Writer) checkBlock(t BlockType, h Header, content []byte) error {
 	switch {
 	case t < 0 || int(t) >= len(blockTypes) || t == CorruptBlock:
 		return fmt.Errorf("a block of %s cannot be written", t)
-	case h[InstantTime] == "":
+	case h[InstantTime] == "" && !w.archive:
 		return fmt.Errorf("a %s block needs the header INSTANT_TIME", t)
 	case (t.IsData() || t == CDCBlock) && h[SchemaText] == "":
 		return fmt.Errorf("a %s block needs the header SCHEMA", t)

@@ -124,6 +124,12 @@ func (c *Config) HistoryDir() string {
 	return ".hoodie/" + c.ArchiveFolder + "/"
 }
 
+// WholeHistory reports whether every archived instant of the table is in its history: the table was made with the history's form, and not
+// upgraded to it.
+func (c *Config) WholeHistory() bool {
+	return c.Features.LSMHistory && LayoutOf(c.InitialVersion) == c.Layout
+}
+
 // Parse reads and validates a properties file; name is its name for messages.
 func Parse(name string, data []byte) (*Config, error) {
 	p, err := ParseProperties(name, data)

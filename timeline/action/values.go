@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/hudifs/hudifs/internal/avrocodec"
 	"github.com/hudifs/hudifs/internal/corrupt"
@@ -144,6 +145,9 @@ func recordValue(t *schema.Type, o *object) ([]any, error) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		n, _ := o.get(f.Name)
+		if n == nil && !f.Type.Nullable {
+			n = fieldDefault(f)
+		}
 		v, err := value(f.Type, n)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -153,6 +157,17 @@ func recordValue(t *schema.Type, o *object) ([]any, error) {
 	return fields, nil
 }
 
+// fieldDefault is the default of a field that is not nullable, of the kinds that bodies have: "" and [].
+func fieldDefault(f *schema.Field) any {
+	switch d := f.Default.(type) {
+	case string:
+		return d
+	case []any:
+		return d
+	}
+	return nil
+}
+
 // writeContainer writes a container of one record, as Java does: no codec entry, one block.
 func writeContainer(s *schema.Schema, o *object) ([]byte, error) {
 	fields, err := recordValue(s.Root(), o)
@@ -160,4 +175,35 @@ func writeContainer(s *schema.Schema, o *object) ([]byte, error) {
 		return nil, err
 	}
 	return avrocodec.WriteContainer(s, avrocodec.ContainerOptions{}, fields)
+}
+
+// FromValue reads a body that is nested in another record, such as an archived instant's: v is its Go value of type t, as record.Assembler
+// gives it. nil gives the zero body.
+func FromValue[T Body](t *schema.Type, v any) (*T, error) {
+	out := new(T)
+	n, err := node(t, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := fromTree(reflect.ValueOf(out).Elem(), n); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// NestedValue turns a body, in whichever encoding it has, into the Go value of type t, a record that holds it in another one: fields go
+// by name, those that t lacks are dropped. No bytes give nil.
+func NestedValue(name string, body []byte, t *schema.Type) (any, error) {
+	if len(body) == 0 {
+		return nil, nil
+	}
+	o, err := readTree(name, body)
+	if err != nil {
+		return nil, err
+	}
+	v, err := recordValue(t, o)
+	if err != nil {
+		return nil, damaged(name, err)
+	}
+	return v, nil
 }
