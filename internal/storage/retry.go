@@ -141,6 +141,7 @@ func (r *retrying) ReadAll(ctx context.Context, path string) (b []byte, err erro
 // List goes on behind the last entry that was seen.
 func (r *retrying) List(ctx context.Context, prefix string, o ListOptions) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
+		o := o // the sequence may be used again
 		for n := 1; ; n++ {
 			var failed error
 			for i, err := range r.Store.List(ctx, prefix, o) {

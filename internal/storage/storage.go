@@ -44,6 +44,7 @@ type Info struct {
 type ListOptions struct {
 	Recursive  bool   // all objects below the prefix; otherwise one level, with Prefix entries
 	StartAfter string // only paths greater than this one
+	NamesOnly  bool   // Size, ModTime and ETag are not wanted and may be zero: several times faster on local disks
 }
 
 // Properties says what a store promises.

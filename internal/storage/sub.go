@@ -118,10 +118,11 @@ func (b *sub) List(ctx context.Context, prefix string, o ListOptions) iter.Seq2[
 			yield(Info{}, err)
 			return
 		}
+		behind := o // the sequence may be used again: o must stay
 		if o.StartAfter != "" {
-			o.StartAfter = b.prefix + o.StartAfter
+			behind.StartAfter = b.prefix + o.StartAfter
 		}
-		for i, err := range b.s.List(ctx, b.prefix+prefix, o) {
+		for i, err := range b.s.List(ctx, b.prefix+prefix, behind) {
 			if !yield(b.info(i, err)) {
 				return
 			}
@@ -139,7 +140,7 @@ func (b *sub) Delete(ctx context.Context, path string) error {
 
 func (b *sub) Properties() Properties { return b.s.Properties() }
 func (b *sub) URL() string {
-	return strings.TrimSuffix(b.s.URL(), "/") + "/" + strings.TrimSuffix(b.prefix, "/")
+	return strings.TrimSuffix(b.s.URL()+"/"+b.prefix, "/")
 }
 func (b *sub) Close() error { return nil }
 

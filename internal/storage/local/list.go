@@ -146,6 +146,9 @@ func (l *lister) file(d *os.File, name, path string) bool {
 	if err := l.ctx.Err(); err != nil {
 		return l.fail(path, err)
 	}
+	if l.o.NamesOnly {
+		return l.yield(storage.Info{Path: path}, nil)
+	}
 	var st unix.Stat_t
 	err := ignoringEINTR(func() error { return unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	switch {

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -60,6 +61,21 @@ func listStops(t *testing.T, s storage.Store) {
 	for i := range 20 {
 		mustPut(t, s, fmt.Sprintf("d%d/o", i), nil)
 	}
+	wantAgain := func(seq iter.Seq2[storage.Info, error]) {
+		for range 2 {
+			n := 0
+			for i, err := range seq {
+				if err != nil || i.Path <= "d18/o" {
+					t.Errorf("List after d18/o used again gives %q, %v", i.Path, err)
+				}
+				n++
+			}
+			if n != 9 {
+				t.Errorf("List after d18/o gives %d entries, want 9", n)
+			}
+		}
+	}
+	wantAgain(s.List(t.Context(), "", storage.ListOptions{Recursive: true, StartAfter: "d18/o"}))
 	seq := s.List(t.Context(), "", storage.ListOptions{Recursive: true})
 	for stop := 1; stop < 20; stop += 6 {
 		n := 0
