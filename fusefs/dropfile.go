@@ -96,7 +96,10 @@ func (n *dropNode) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint3
 	if (write || trunc) && n.tree.closed() {
 		return nil, 0, syscall.EROFS
 	}
-	w := callerWriter(ctx, &n.f.procs)
+	var w Writer // who reads does not matter
+	if write || trunc {
+		w = callerWriter(ctx, &n.f.procs)
+	}
 	o := OpenOptions{Write: write || trunc, Truncate: trunc, Append: write && flags&syscall.O_APPEND != 0, Writer: w}
 	drop, e := n.openDrop(ctx, o)
 	if e != 0 {

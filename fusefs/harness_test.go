@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hudifs/hudifs/internal/filecache"
+	"github.com/hudifs/hudifs/internal/storage/local"
+	"github.com/hudifs/hudifs/snapshot"
 	"github.com/hudifs/hudifs/timeline"
 )
 
@@ -27,10 +30,12 @@ type childConfig struct {
 	Mountpoint, Dir string
 	Files           int // > 0: one commit of that many files instead of the standard table
 	Commits         int // > 0: that many commits instead
+	Big             int // > 0: one commit of a file of that many bytes, which is there already
 	ReadOnly        bool
 	NoIngest        bool
 	MaxSize         int64
-	Plain           bool // no passthrough
+	Plain           bool   // no passthrough
+	Table           string // a real table's directory
 	OpenTimeout     time.Duration
 	SealTimeout     time.Duration
 }
@@ -85,7 +90,11 @@ func serveChild(text string) error {
 		}
 	}
 	k.fill()
-	cfg := Config{Source: k.src, Changed: k.changed, ReadOnly: k.c.ReadOnly, SpaceDir: k.c.Dir, OpenTimeout: k.c.OpenTimeout, SealTimeout: k.c.SealTimeout,
+	src, err := k.source()
+	if err != nil {
+		return err
+	}
+	cfg := Config{Source: src, Changed: k.changed, ReadOnly: k.c.ReadOnly, SpaceDir: k.c.Dir, OpenTimeout: k.c.OpenTimeout, SealTimeout: k.c.SealTimeout,
 		Views: map[string]View{"csv": "csv"},
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Control: []ControlFile{
@@ -122,6 +131,26 @@ func serveChild(text string) error {
 	return err
 }
 
+// source is the fake table or a real one.
+func (k *childFS) source() (Source, error) {
+	if k.c.Table == "" {
+		return k.src, nil
+	}
+	st, err := local.Open(k.c.Table, local.Options{})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := filecache.Open(filepath.Join(k.c.Dir, "cache"), 1<<30, nil)
+	if err != nil {
+		return nil, err
+	}
+	t, err := snapshot.OpenTable(context.Background(), st, snapshot.Options{Cache: cache})
+	if err != nil {
+		return nil, err
+	}
+	return NewTableSource(t), nil
+}
+
 func (k *childFS) fill() {
 	k.src = newFakeSource(filepath.Join(k.c.Dir, "table"))
 	k.in, k.del = newFakeIngester(filepath.Join(k.c.Dir, "spool")), newFakeIngester(filepath.Join(k.c.Dir, "spool2"))
@@ -139,6 +168,8 @@ func (k *childFS) fill() {
 			files[i] = fakeFile{path: fmt.Sprintf("part-%05d.parquet", i), key: fmt.Sprintf("k%05d", i), data: "0123456789"}
 		}
 		k.src.commit("20261129100000000", files...)
+	case k.c.Big > 0:
+		k.src.commit("20261129100000000", fakeFile{path: "big.parquet", key: "a1", lie: int64(k.c.Big)})
 	case k.c.Commits > 0:
 		for i := range k.c.Commits {
 			k.src.commit(timeline.InstantTime(fmt.Sprintf("20261129%09d", i)), fakeFile{path: "a.parquet", key: "a", data: "0123456789"})
@@ -192,7 +223,7 @@ func (k *childFS) state() childState {
 
 // mounted is a mount in another process.
 type mounted struct {
-	t     *testing.T
+	t     testing.TB
 	at    string
 	dir   string
 	cmd   *exec.Cmd
@@ -202,7 +233,7 @@ type mounted struct {
 }
 
 // needFUSE skips where nothing can be mounted, unless the environment says that it must be possible.
-func needFUSE(t *testing.T) {
+func needFUSE(t testing.TB) {
 	t.Helper()
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err == nil {
@@ -215,7 +246,7 @@ func needFUSE(t *testing.T) {
 	t.Skipf("no FUSE here: %v", err)
 }
 
-func mount(t *testing.T, c childConfig) *mounted {
+func mount(t testing.TB, c childConfig) *mounted {
 	t.Helper()
 	needFUSE(t)
 	if c.Dir == "" {
@@ -346,7 +377,7 @@ func (m *mounted) run(script string) string {
 }
 
 // testLog carries the mount process's log into the test's.
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l *testLog) Write(b []byte) (int, error) {
 	l.t.Logf("mount: %s", strings.TrimRight(string(b), "\n"))
