@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hudifs/hudifs/internal/corrupt"
+	"github.com/hudifs/hudifs/internal/tableconfig"
 	"github.com/hudifs/hudifs/snapshot/fsview"
 	"github.com/hudifs/hudifs/timeline"
 )
@@ -27,6 +30,7 @@ type Entry struct {
 
 	slice *fsview.FileSlice // nil for directories
 	asIs  bool              // the slice's base file, byte for byte
+	err   error             // why the file cannot be shown: its neighbours can
 }
 
 // Slice returns the slice that the entry shows.
@@ -119,6 +123,9 @@ func (s *Snapshot) Lookup(ctx context.Context, path string) (Entry, error) {
 func (s *Snapshot) entryOf(ctx context.Context, dir string, sl *fsview.FileSlice) (Entry, error) {
 	e := Entry{slice: sl, ModTime: sliceTime(sl)}
 	verbatim, err := s.verbatim(ctx, sl)
+	if corrupt.Is(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, tableconfig.ErrUnsupported) {
+		verbatim, e.err, err = true, err, nil
+	}
 	if err != nil {
 		return Entry{}, err
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hudifs/hudifs/internal/corrupt"
 	"github.com/hudifs/hudifs/internal/storage"
 	"github.com/hudifs/hudifs/snapshot/fsview"
 )
@@ -59,6 +61,9 @@ func (s *Snapshot) OpenFile(ctx context.Context, e Entry) (*File, error) {
 	if e.slice == nil {
 		return nil, fmt.Errorf("%q in snapshot %s is a directory", e.Path, s)
 	}
+	if e.err != nil {
+		return nil, s.failed(e, e.err)
+	}
 	if err := e.slice.CheckReadable(); err != nil {
 		return nil, err
 	}
@@ -72,6 +77,13 @@ func (s *Snapshot) OpenFile(ctx context.Context, e Entry) (*File, error) {
 	m, err := s.materializer(e)
 	if err != nil {
 		return nil, err
+	}
+	if own, ok := m.(*materializer); ok {
+		h, err := own.get(ctx, s, *e.slice)
+		if err != nil {
+			return nil, s.failed(e, err)
+		}
+		return &File{File: h.File, Size: h.Size, ModTime: e.ModTime, release: h.Close}, nil
 	}
 	f, size, err := m.Open(ctx, s, *e.slice)
 	if err != nil {
@@ -92,6 +104,9 @@ func (s *Snapshot) openAsIs(ctx context.Context, e Entry) (*File, error) {
 		if err == nil && info.Size() != b.Size {
 			err = fmt.Errorf("%s has %d bytes, had %d when it was listed: %w", b.Path, info.Size(), b.Size, ErrExpired)
 		}
+		if err == nil {
+			err = checkTail(f, b)
+		}
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -105,6 +120,35 @@ func (s *Snapshot) openAsIs(ctx context.Context, e Entry) (*File, error) {
 		return nil, err
 	}
 	return &File{File: h.File, Size: h.Size, ModTime: e.ModTime, release: h.Close}, nil
+}
+
+// Every parquet file begins with the magic and ends with the footer's length and the magic again.
+const (
+	parquetMagic   = "PAR1"
+	parquetTail    = 8
+	parquetMinimum = 12
+)
+
+// checkTail refuses a file that a reader could make nothing of: its bytes go to the kernel unseen, so that this is the moment to say which
+// file is damaged.
+func checkTail(r io.ReaderAt, b *fsview.BaseFile) error {
+	if b.Ext != ".parquet" {
+		return nil
+	}
+	if b.Size < parquetMinimum {
+		return corrupt.At(b.Path, 0, "%d bytes are too few for a parquet file", b.Size)
+	}
+	var tail [parquetTail]byte
+	if _, err := r.ReadAt(tail[:], b.Size-parquetTail); err != nil {
+		return err
+	}
+	if string(tail[4:]) != parquetMagic {
+		return corrupt.At(b.Path, b.Size-4, "the file does not end as a parquet file: was it cut short?")
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > b.Size-parquetMinimum {
+		return corrupt.At(b.Path, b.Size-parquetTail, "the footer claims %d bytes of a file of %d", n, b.Size)
+	}
+	return nil
 }
 
 // downloadChunk is how many bytes of a bucket's object are asked for at once.
@@ -124,7 +168,10 @@ func download(ctx context.Context, st storage.Store, b *fsview.BaseFile, f *os.F
 	if err == nil && n != b.Size {
 		err = io.ErrUnexpectedEOF
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return checkTail(f, b)
 }
 
 func (s *Snapshot) materializer(e Entry) (Materializer, error) {

@@ -92,15 +92,13 @@ func (s *Snapshot) Committed(t timeline.InstantTime) (timeline.InstantTime, bool
 	if c, ok := s.state.shows(s.commit, t); ok {
 		return c, true
 	}
-	if _, active := s.state.tl.FindAction(t, timeline.Commit); active || s.state.done[t] != "" {
+	full := s.state.archived.tl
+	if i, ok := s.state.tl.Find(t); ok && i.Action.IsWrite() || s.state.done[t] != "" || full == nil {
 		return "", false
 	}
 	// Blocks of archived instants lie in files that newer instants name (version 6): ask the history.
-	h := s.state.history
-	if h == nil {
-		return "", false
-	}
-	return h.CompletionOf(t)
+	c, ok := full.CompletionOf(t)
+	return c, ok && s.state.before(s.commit, t, c)
 }
 
 // View gives the other cuts of the same state: slices for writers, all slices of all groups for services.

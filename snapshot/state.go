@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +27,7 @@ type state struct {
 	pos       map[timeline.InstantTime]int                  // into order
 	done      map[timeline.InstantTime]timeline.InstantTime // completion of every committed instant that a file or commit has
 	facts     map[timeline.InstantTime]*facts
-	history   timeline.History // nil: no file is older than the active timeline
+	archived  archived
 	index     *fsview.Index
 	replaced  map[fsview.FileGroupID][]timeline.InstantTime
 	writers   map[string][]timeline.InstantTime // log file → commits that wrote to it, where names don't tell
@@ -282,13 +281,22 @@ func (b *builder) resolveInstants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(unknown) > 0 {
+	holes := b.naming == fsview.BaseInstant && b.tl.Completed(timeline.Savepoint).Len() > 0
+	if len(unknown) > 0 || holes {
 		if err := b.askHistory(ctx, unknown); err != nil {
 			return err
 		}
 	}
 	s.replaced = map[fsview.FileGroupID][]timeline.InstantTime{}
 	s.writers = map[string][]timeline.InstantTime{}
+	for g, ts := range s.archived.replaced {
+		s.replaced[g] = slices.Clone(ts)
+		for _, t := range ts {
+			if s.done[t] == "" {
+				s.done[t], _ = s.archived.tl.CompletionOf(t)
+			}
+		}
+	}
 	for _, i := range s.order {
 		f := s.facts[i.Time]
 		for _, g := range f.replaced {
@@ -332,46 +340,6 @@ func (b *builder) unknownInstants(ctx context.Context) (map[timeline.InstantTime
 	return out, nil
 }
 
-// askHistory looks archived instants up. What neither the timeline nor the history proves completed stays out, with a warning: it is
-// what a failed write left, or somebody's copy (known-fault A7).
-func (b *builder) askHistory(ctx context.Context, unknown map[timeline.InstantTime]string) error {
-	s := b.state
-	h, err := loadHistory(ctx, s.table.st, s.cfg)
-	if err != nil {
-		return fmt.Errorf("%d files are older than the timeline, and its history cannot be read: %w", len(unknown), err)
-	}
-	s.history = h
-	tl := s.tl.WithHistory(h)
-	rolledBack, err := b.rolledBack(ctx)
-	if err != nil {
-		return err
-	}
-	tl = tl.WithRolledBack(rolledBack...)
-	for _, t := range slices.Sorted(maps.Keys(unknown)) {
-		if c, ok := tl.CompletionOf(t); ok {
-			s.done[t] = c
-			continue
-		}
-		s.table.log.Warn("file of an instant that never completed is not shown", "instant", t, "path", unknown[t])
-	}
-	return nil
-}
-
-// rolledBack are the instants that rollbacks on the timeline name.
-func (b *builder) rolledBack(ctx context.Context) ([]timeline.InstantTime, error) {
-	var out []timeline.InstantTime
-	for _, i := range b.tl.Completed(timeline.Rollback).All() {
-		m, err := action.Read[action.RollbackMetadata](ctx, b.active, i)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range m.Commits {
-			out = append(out, timeline.InstantTime(t))
-		}
-	}
-	return out, nil
-}
-
 // readable returns an error where a damaged commit leaves it open what the state after commit x (nil: now) holds: that commit itself, and
 // every one after a commit that may have replaced groups or, in names that don't tell, written logs.
 func (s *state) readable(x *timeline.Instant) error {
@@ -390,19 +358,33 @@ func (s *state) readable(x *timeline.Instant) error {
 // shows reports whether a state after commit x (nil: now) holds the instant requested at t.
 func (s *state) shows(x *timeline.Instant, t timeline.InstantTime) (timeline.InstantTime, bool) {
 	c, ok := s.done[t]
+	return c, ok && s.before(x, t, c)
+}
+
+// before reports whether what was requested at t and completed at c belongs to the state after commit x (nil: now): with completion times
+// what had completed when x did, else what was requested no later than x (timeline.md §5.9).
+func (s *state) before(x *timeline.Instant, t, c timeline.InstantTime) bool {
 	switch {
-	case !ok || x == nil:
-		return c, ok
+	case x == nil:
+		return true
 	case s.cfg.Features.CompletionInName:
-		return c, c.Compare(x.Completion) <= 0
+		return c.Compare(x.Completion) <= 0
 	}
-	return c, t.Compare(x.Time) <= 0
+	return t.Compare(x.Time) <= 0
 }
 
 // rules are those of the state after commit x; nil: now.
 func (s *state) rules(x *timeline.Instant) fsview.Rules {
+	var until timeline.InstantTime
+	if x != nil {
+		until = x.Time
+		if s.cfg.Features.CompletionInName {
+			until = x.Completion // what completed by then was requested before
+		}
+	}
 	r := fsview.Rules{
 		Naming:    s.naming,
+		Until:     until,
 		Committed: func(t timeline.InstantTime) (timeline.InstantTime, bool) { return s.shows(x, t) },
 		Replaced: func(g fsview.FileGroupID) bool {
 			return slices.ContainsFunc(s.replaced[g], func(t timeline.InstantTime) bool { _, ok := s.shows(x, t); return ok })
@@ -416,7 +398,8 @@ func (s *state) rules(x *timeline.Instant) fsview.Rules {
 				// All writers to a slice that is on the active timeline are there too: nobody completed this file.
 				_, listed := s.pos[l.Instant]
 				_, committed := s.done[l.Instant]
-				return committed && !listed
+				_, hole := s.savepoint[l.Instant] // commits behind it may be archived (timeline.md §5.1)
+				return committed && (!listed || hole)
 			}
 			return slices.ContainsFunc(writers, func(t timeline.InstantTime) bool { _, ok := s.shows(x, t); return ok })
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/hudifs/hudifs/snapshot/fsview"
 	"github.com/hudifs/hudifs/timeline"
 	"github.com/hudifs/hudifs/timeline/action"
+	"github.com/hudifs/hudifs/timeline/history"
 )
 
 // ErrNeedsMerge is matched by the error for a slice with log files where nothing can merge them. Its base file alone would hold old
@@ -55,6 +56,7 @@ type Table struct {
 	state atomic.Pointer[state]
 	use   sync.Mutex // one change of state at a time; held across no I/O but that of making the next state's timeline
 
+	past    atomic.Pointer[pastOf]
 	bodies  bodyCache
 	made    snapshotCache
 	schemas schemaCache
@@ -126,6 +128,22 @@ func (t *Table) replace(cfg *tableconfig.Config, active *timeline.Active, tl *ti
 		return
 	}
 	t.state.Store(newState(t, cfg, active, tl, old))
+}
+
+// pastOf is the history of one configuration of the table.
+type pastOf struct {
+	layout int
+	*history.History
+}
+
+// history returns the reader of archived instants, which remembers what it has read.
+func (t *Table) history(cfg *tableconfig.Config) *history.History {
+	if p := t.past.Load(); p != nil && p.layout == cfg.Layout {
+		return p.History
+	}
+	p := &pastOf{cfg.Layout, history.New(t.st, cfg)}
+	t.past.Store(p)
+	return p.History
 }
 
 // checkFormat refuses base file formats that cannot be read, up front and not on the first file.

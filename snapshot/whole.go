@@ -24,8 +24,8 @@ func (g ghosts) add(ctx context.Context, x *fsview.Index, partition, name string
 	if partition != "" {
 		path = partition + "/" + name
 	}
-	made, err := fsview.Group(partition, []storage.Info{{Path: path}})
-	if err != nil || len(made) == 0 {
+	made := fsview.Group(partition, []storage.Info{{Path: path}})
+	if len(made) == 0 {
 		return nil // a name that no reader would have looked at
 	}
 	add := made[0]

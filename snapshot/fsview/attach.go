@@ -34,6 +34,9 @@ type Rules struct {
 	// completed are not committed, however old they are.
 	Committed func(t timeline.InstantTime) (completion timeline.InstantTime, ok bool)
 
+	// Until, where set, is an instant after which Committed knows none: names beyond it are not asked about.
+	Until timeline.InstantTime
+
 	// Replaced reports whether the state holds a commit that replaced the group. nil: none is.
 	Replaced func(FileGroupID) bool
 
@@ -50,33 +53,66 @@ type Rules struct {
 
 // attach builds the visible slices of a group, oldest first. The slice of a pending compaction may be empty.
 func (r *Rules) attach(ctx context.Context, g *Listed) ([]FileSlice, error) {
-	out, err := r.baseSlices(ctx, g)
+	out, err := r.baseSlices(ctx, g.Bases)
 	if err != nil {
 		return nil, err
 	}
+	return r.attachLogs(ctx, out, g, "")
+}
+
+// attachNewest builds the newest slice that has a base file and all later ones, without looking at what is older: a group has one file
+// for each of its versions, and most readers want the last.
+func (r *Rules) attachNewest(ctx context.Context, g *Listed) ([]FileSlice, error) {
+	bases := g.Bases
+	if r.Until != "" {
+		n, _ := slices.BinarySearchFunc(bases, r.Until, func(f BaseFile, t timeline.InstantTime) int {
+			if f.Instant.Compare(t) <= 0 {
+				return -1
+			}
+			return 1
+		})
+		bases = bases[:n]
+	}
+	for j := len(bases); j > 0; {
+		i := j - 1
+		for i > 0 && bases[i-1].Instant == bases[i].Instant {
+			i--
+		}
+		out, err := r.baseSlices(ctx, bases[i:j])
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 {
+			return r.attachLogs(ctx, out, g, out[0].Base)
+		}
+		j = i
+	}
+	return r.attachLogs(ctx, nil, g, "")
+}
+
+// attachLogs adds the log files of slices whose key is not before from ("" for all).
+func (r *Rules) attachLogs(ctx context.Context, out []FileSlice, g *Listed, from timeline.InstantTime) ([]FileSlice, error) {
 	if r.Compacting != nil {
 		if t, ok := r.Compacting(g.ID); ok {
 			sliceAt(&out, g.ID, t)
 		}
 	}
 	if r.Naming == BaseInstant {
-		out = r.attachByBase(out, g)
-	} else if out, err = r.attachByCompletion(ctx, out, g); err != nil {
-		return nil, err
+		return r.attachByBase(out, g, from), nil
 	}
-	return out, nil
+	return r.attachByCompletion(ctx, out, g, from)
 }
 
 // baseSlices makes a slice of each committed base file. Uncommitted ones go before logs are attached: a log completed after a failed
 // base file belongs to the newest committed slice (timeline.md §5.4).
-func (r *Rules) baseSlices(ctx context.Context, g *Listed) ([]FileSlice, error) {
+func (r *Rules) baseSlices(ctx context.Context, bases []BaseFile) ([]FileSlice, error) {
 	var out []FileSlice
-	for i := 0; i < len(g.Bases); {
+	for i := 0; i < len(bases); {
 		j := i + 1
-		for j < len(g.Bases) && g.Bases[j].Instant == g.Bases[i].Instant {
+		for j < len(bases) && bases[j].Instant == bases[i].Instant {
 			j++
 		}
-		same := g.Bases[i:j]
+		same := bases[i:j]
 		i = j
 		if _, ok := r.Committed(same[0].Instant); !ok {
 			continue
@@ -88,7 +124,8 @@ func (r *Rules) baseSlices(ctx context.Context, g *Listed) ([]FileSlice, error) 
 				return nil, err
 			}
 		}
-		out = append(out, FileSlice{Group: g.ID, Base: f.Instant, File: f})
+		partition, _ := split(f.Path)
+		out = append(out, FileSlice{Group: FileGroupID{partition, f.FileID}, Base: f.Instant, File: f})
 	}
 	return out, nil
 }
@@ -106,14 +143,14 @@ func (r *Rules) namedBase(ctx context.Context, same []BaseFile) (*BaseFile, erro
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("file group %s has %d base files of instant %s and its commit names none of them", FileGroupID{FileID: same[0].FileID}, len(same), same[0].Instant)
+		return nil, fmt.Errorf("%s is one of %d base files of its file group and instant %s, and the commit names none of them", same[0].Path, len(same), same[0].Instant)
 	}
 	return found, nil
 }
 
 // attachByBase puts each log file into the slice that its name says. Names don't tell who wrote a file, so LogWritten decides whether the
 // state has any block of it. A slice whose only log files are rollback blocks has nothing to roll back.
-func (r *Rules) attachByBase(out []FileSlice, g *Listed) []FileSlice {
+func (r *Rules) attachByBase(out []FileSlice, g *Listed, from timeline.InstantTime) []FileSlice {
 	for i := 0; i < len(g.Logs); {
 		j := i + 1
 		for j < len(g.Logs) && g.Logs[j].Instant == g.Logs[i].Instant {
@@ -121,6 +158,9 @@ func (r *Rules) attachByBase(out []FileSlice, g *Listed) []FileSlice {
 		}
 		same := g.Logs[i:j]
 		i = j
+		if same[0].Instant.Compare(from) < 0 {
+			continue
+		}
 		var logs []LogFile
 		data := false
 		for _, l := range same {
@@ -141,10 +181,10 @@ func (r *Rules) attachByBase(out []FileSlice, g *Listed) []FileSlice {
 
 // attachByCompletion puts each committed log file into the slice with the greatest key that is not after the completion of the
 // file's delta commit: a compaction requested before the delta commit completed owns its log (timeline.md §5.3).
-func (r *Rules) attachByCompletion(ctx context.Context, out []FileSlice, g *Listed) ([]FileSlice, error) {
+func (r *Rules) attachByCompletion(ctx context.Context, out []FileSlice, g *Listed, from timeline.InstantTime) ([]FileSlice, error) {
 	for i, l := range g.Logs {
 		c, ok := r.Committed(l.Instant)
-		if !ok {
+		if !ok || c.Compare(from) < 0 {
 			continue
 		}
 		if r.Named != nil && (i > 0 && g.Logs[i-1].Instant == l.Instant || i+1 < len(g.Logs) && g.Logs[i+1].Instant == l.Instant) {

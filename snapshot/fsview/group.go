@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hudifs/hudifs/internal/corrupt"
 	"github.com/hudifs/hudifs/internal/storage"
 	"github.com/hudifs/hudifs/timeline"
 )
@@ -101,8 +100,9 @@ func IsPartitionMetafile(name string) bool {
 }
 
 // Group sorts the files of one partition into file groups, ordered by file id. Files of other names are no data of the table and are
-// passed over; a log file whose name is damaged is an error, since passing it over would show older rows.
-func Group(partition string, files []storage.Info) ([]*Listed, error) {
+// passed over, as Java does: temporaries of copying programs look much like log files. Should a file of the table have lost its name, its
+// commit names a file that is not there, and that is seen.
+func Group(partition string, files []storage.Info) []*Listed {
 	groups := map[string]*Listed{}
 	group := func(id string) *Listed {
 		g := groups[id]
@@ -118,7 +118,7 @@ func Group(partition string, files []storage.Info) ([]*Listed, error) {
 		case IsLogFile(name):
 			n, err := ParseLogFileName(name)
 			if err != nil {
-				return nil, corrupt.At(f.Path, -1, "%w; remove the file if it is not the table's", err)
+				continue
 			}
 			g := group(n.FileID)
 			l := LogFile{Path: f.Path, LogName: n, Size: f.Size, ModTime: f.ModTime, ETag: f.ETag}
@@ -145,7 +145,7 @@ func Group(partition string, files []storage.Info) ([]*Listed, error) {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b *Listed) int { return strings.Compare(a.ID.FileID, b.ID.FileID) })
-	return out, nil
+	return out
 }
 
 // Bootstrap instants of a bootstrapped table (timeline.md §3.1). The base files of the first hold no data columns: the rows lie in

@@ -95,9 +95,7 @@ func (x *Index) listAll(ctx context.Context) (map[string][]*Listed, error) {
 			return nil, err
 		}
 		for p, files := range all {
-			if groups[p], err = Group(p, files); err != nil {
-				return nil, err
-			}
+			groups[p] = Group(p, files)
 		}
 		return groups, nil
 	}
@@ -118,7 +116,7 @@ func (x *Index) list(ctx context.Context, partition string) ([]*Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Group(partition, files)
+	return Group(partition, files), nil
 }
 
 // Partitions returns the paths of all partitions that exist now, sorted. The slice is shared: do not change it.

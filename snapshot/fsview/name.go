@@ -119,8 +119,7 @@ func ParseLogFileName(name string) (LogName, error) {
 	return n, nil
 }
 
-// IsLogFile reports whether name looks like a log file: hidden and with ".log." in it. What looks like one and does not parse is
-// an error for the reader, not a file to pass over.
+// IsLogFile reports whether name looks like a log file: hidden and with ".log." in it.
 func IsLogFile(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, ".log.") && !strings.HasSuffix(name, ".crc")
 }

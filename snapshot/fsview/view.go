@@ -64,7 +64,7 @@ func (v *View) pick(ctx context.Context, partition string, choose func([]FileSli
 		if v.rules.Replaced != nil && v.rules.Replaced(g.ID) {
 			continue
 		}
-		all, err := v.rules.attach(ctx, g)
+		all, err := v.rules.attachNewest(ctx, g)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (r *Rules) Latest(ctx context.Context, g *Listed) (FileSlice, bool, error) 
 	if r.Replaced != nil && r.Replaced(g.ID) {
 		return FileSlice{}, false, nil
 	}
-	all, err := r.attach(ctx, g)
+	all, err := r.attachNewest(ctx, g)
 	if err != nil {
 		return FileSlice{}, false, err
 	}
