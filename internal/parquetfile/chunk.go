@@ -90,7 +90,9 @@ func (c *columnWriter) chunkStats(s *statistics) {
 	nulls, unknown := int64(0), false
 	for i := range d.pages {
 		p := &d.pages[i]
-		all.add(c.shape.order, &p.bounds)
+		if !p.loose {
+			all.add(c.shape.order, &p.bounds)
+		}
 		if p.nulls < 0 {
 			unknown = true
 		} else {

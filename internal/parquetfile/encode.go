@@ -16,6 +16,7 @@ type pageEntry struct {
 	kind         int32
 	encoding     int32
 	bounds       bounds
+	loose        bool // bounds may be wider than the values: the chunk's come from chunkData.copied
 }
 
 // chunkData is a column chunk being written.

@@ -222,11 +222,7 @@ func (w *Writer) encodeFull() error {
 	if err := w.eachColumn((*columnWriter).encodeSealed); err != nil {
 		return err
 	}
-	size := int64(0)
-	for _, c := range w.cols {
-		size += c.size()
-	}
-	if size >= w.limits.groupBytes {
+	if w.openSize() >= w.limits.groupBytes {
 		return w.flushGroup()
 	}
 	return nil
