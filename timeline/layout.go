@@ -17,6 +17,9 @@ func placeOf(cfg *tableconfig.Config) place {
 	return place{layout: cfg.Layout, dir: cfg.TimelineDir(), zone: cfg.Zone}
 }
 
+// timesInNames reports whether completion times are in the file names, so that a listing needs no modification times.
+func (p place) timesInNames() bool { return p.layout >= 2 }
+
 // complete fills in the completion time that the name does not hold: the file's modification time in the table's zone.
 func (p place) complete(i Instant, modified time.Time) Instant {
 	if i.State == Completed && i.Completion == "" {

@@ -2,7 +2,9 @@ package timeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/hudifs/hudifs/internal/storage"
@@ -18,7 +20,8 @@ func Load(ctx context.Context, st storage.Store, cfg *tableconfig.Config) (*Time
 // instant's: temporary files, checksums and the folders of indexes and history are passed over.
 func (a *Active) Load(ctx context.Context) (*Timeline, error) {
 	var found []Instant
-	for info, err := range a.st.List(ctx, a.place.dir, storage.ListOptions{}) {
+	o := storage.ListOptions{NamesOnly: a.place.timesInNames()}
+	for info, err := range a.st.List(ctx, a.place.dir, o) {
 		if err != nil {
 			return nil, fmt.Errorf("list timeline %s: %w", a.place.dir, err)
 		}
@@ -28,6 +31,13 @@ func (a *Active) Load(ctx context.Context) (*Timeline, error) {
 		i, ok := parseName(a.place.layout, strings.TrimPrefix(info.Path, a.place.dir))
 		if !ok {
 			continue
+		}
+		if i.State == Completed && i.Completion == "" && o.NamesOnly {
+			if info, err = a.st.Stat(ctx, info.Path); errors.Is(err, fs.ErrNotExist) {
+				continue // deleted meanwhile
+			} else if err != nil {
+				return nil, fmt.Errorf("look at legacy instant %s: %w", info.Path, err)
+			}
 		}
 		found = append(found, a.place.complete(i, info.ModTime))
 	}

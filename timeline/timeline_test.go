@@ -186,6 +186,8 @@ func TestArchived(t *testing.T) {
 		{"never was an instant", exact, "09", ""},
 		{"before what the history covers", partial, "09", "09"},
 		{"stray in what the history covers", partial, "11", ""},
+		{"pending file left behind", tl.WithHistory(fakeHistory{map[InstantTime]InstantTime{"15": "16"}, func(InstantTime) bool { return true }}), "15", "16"},
+		{"pending, not archived", exact, "15", ""},
 		{"as of, completed later", exact.AsOf("20"), "10", ""},
 		{"as of, completed before", exact.AsOf("20"), "11", "12"},
 		{"as of an archived instant", exact.AsOf("11"), "11", "12"},

@@ -79,7 +79,14 @@ func (t *Timeline) IsCompleted(at InstantTime) bool {
 func (t *Timeline) CompletionOf(at InstantTime) (InstantTime, bool) {
 	c := t.core
 	if i, ok := c.write(at); ok {
-		if i.State != Completed || !t.limit.shows(i) {
+		if i.State != Completed && c.history != nil {
+			// An archiver that died half-way may have left a pending file of an instant that it had archived.
+			i.Completion, ok = c.history.CompletionOf(at)
+			i.State = Completed
+		} else {
+			ok = i.State == Completed
+		}
+		if !ok || !t.limit.shows(i) {
 			return "", false
 		}
 		return i.Completion, true

@@ -113,7 +113,7 @@ func (l *lister) enter(d *os.File, above []node) ([]node, error) {
 // keys reads the names in d, those of directories with a final slash, in byte order. The slash makes the order that of the
 // full paths: "a.b" comes before "a/x".
 func (l *lister) keys(d *os.File, prefix string) ([]string, error) {
-	entries, err := d.ReadDir(-1)
+	entries, err := readDir(d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -139,6 +139,18 @@ func (l *lister) keys(d *os.File, prefix string) ([]string, error) {
 	}
 	slices.Sort(keys)
 	return keys, nil
+}
+
+// readDir reads a directory without asking for each entry's size: what os does for a directory opened through os.Root, and a lazy entry
+// of a plain one does not.
+func readDir(d *os.File) ([]os.DirEntry, error) {
+	fd, err := unix.FcntlInt(d.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	plain := os.NewFile(uintptr(fd), d.Name())
+	defer plain.Close()
+	return plain.ReadDir(-1)
 }
 
 // file yields one file.
