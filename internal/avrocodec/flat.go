@@ -37,14 +37,13 @@ func steps(nodes []node) []step {
 // flat reads the fields of a row without lists straight into out, the reader's leaves; what is not plain goes the general way. It does the
 // work of fields and primitive without calls, as rows of logs come by the million.
 func (d *Decoder) flat(steps []step, out record.Row, buf []byte, p int) (int, error) {
+	var err error
 	for i := range steps {
 		s := &steps[i]
 		if !s.plain {
-			next, err := d.field(s.n, buf, p, 0)
-			if err != nil {
-				return next, err
+			if p, err = d.field(s.n, buf, p, 0); err != nil {
+				return p, err
 			}
-			p = next
 			continue
 		}
 		v := &out[s.leaf]
@@ -66,19 +65,17 @@ func (d *Decoder) flat(steps []step, out record.Row, buf []byte, p int) (int, er
 		}
 		switch s.op {
 		case opBytes:
-			size, next, err := readLength(buf, p)
-			if err != nil {
-				return next, err
+			var size int
+			if size, p, err = readLength(buf, p); err != nil {
+				return p, err
 			}
-			p = next
 			*v = record.Bytes(buf[p : p+size : p+size])
 			p += size
 		case opLong:
-			x, next, err := readLong(buf, p)
-			if err != nil {
-				return next, err
+			var x int64
+			if x, p, err = readLong(buf, p); err != nil {
+				return p, err
 			}
-			p = next
 			*v = record.Int64(x)
 		case opDouble:
 			if len(buf)-p < 8 {
@@ -87,11 +84,9 @@ func (d *Decoder) flat(steps []step, out record.Row, buf []byte, p int) (int, er
 			*v = record.Float64(math.Float64frombits(binary.LittleEndian.Uint64(buf[p:])))
 			p += 8
 		default:
-			next, err := d.primitive(s.n, buf, p, 0)
-			if err != nil {
-				return next, err
+			if p, err = d.primitive(s.n, buf, p, 0); err != nil {
+				return p, err
 			}
-			p = next
 			continue
 		}
 		v.SetDefinitionLevel(int(s.def))

@@ -76,30 +76,36 @@ func uuidText(b []byte) string {
 // JavaText prints a value of primitive type t that is not null as Java's toString of the Avro value: what keys and partition paths are made
 // of (data.md §1.5). Dates are yyyy-MM-dd, decimals have their scale, times and timestamps are their raw number.
 func JavaText(v Value, t *schema.Type) (string, error) {
+	b, err := AppendJavaText(nil, v, t)
+	return string(b), err
+}
+
+// AppendJavaText appends JavaText to dst.
+func AppendJavaText(dst []byte, v Value, t *schema.Type) ([]byte, error) {
 	switch t.Kind {
 	case schema.Boolean:
-		return strconv.FormatBool(v.Boolean()), nil
+		return strconv.AppendBool(dst, v.Boolean()), nil
 	case schema.Int:
 		if t.Logical == schema.Date {
-			return DateText(v.Int32()), nil
+			return append(dst, DateText(v.Int32())...), nil
 		}
-		return strconv.Itoa(int(v.Int32())), nil
+		return strconv.AppendInt(dst, int64(v.Int32()), 10), nil
 	case schema.Long:
-		return strconv.FormatInt(v.Int64(), 10), nil
+		return strconv.AppendInt(dst, v.Int64(), 10), nil
 	case schema.Float:
-		return JavaFloat(v.Float()), nil
+		return append(dst, JavaFloat(v.Float())...), nil
 	case schema.Double:
-		return JavaDouble(v.Double()), nil
+		return append(dst, JavaDouble(v.Double())...), nil
 	case schema.String, schema.Enum:
-		return string(v.ByteArray()), nil
+		return append(dst, v.ByteArray()...), nil
 	case schema.Bytes, schema.Fixed:
 		b := v.ByteArray()
 		if t.Logical == schema.Decimal {
-			return DecimalOf(b, t.Scale).String(), nil
+			return append(dst, DecimalOf(b, t.Scale).String()...), nil
 		}
 		if t.Logical == schema.UUID && len(b) == 16 {
-			return uuidText(b), nil
+			return append(dst, uuidText(b)...), nil
 		}
 	}
-	return "", fmt.Errorf("a value of type %s has no text form", t.Kind)
+	return dst, fmt.Errorf("a value of type %s has no text form", t.Kind)
 }
