@@ -81,7 +81,7 @@ func (s *leafStream) open(b *binding, defMap []int, from, to int) {
 
 // flat reports whether each row has exactly one entry, in the column and in the leaf.
 func (s *leafStream) flat() bool {
-	return s.leaf.MaxRep == 0 && (s.col == nil || s.col.node.maxRep == 0)
+	return s.col == nil || s.leaf.MaxRep == 0 && s.col.node.maxRep == 0
 }
 
 // recycle says that the rows of the batch before are not used any more.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +89,12 @@ func rowsAt(t *testing.T, base string, at string) ([]string, error) {
 	return lab.Lines(rows), nil
 }
 
+// notOurs are tables whose question is which instants count: the snapshot answers it, and its tests ask it.
+var notOurs = map[string]bool{"mor_v9_failed_everything": true}
+
+// operation is a meta column that the snapshot's schema leaves out.
+var operation = regexp.MustCompile(`"_hoodie_operation":(null|"[^"]*"),`)
+
 // TestGoldenTables compares the merged rows of every golden merge-on-read table with what Spark read at each instant.
 func TestGoldenTables(t *testing.T) {
 	tables, err := lab.Golden()
@@ -94,7 +102,7 @@ func TestGoldenTables(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, g := range tables {
-		if !strings.HasPrefix(g.Name, "mor_") {
+		if !strings.HasPrefix(g.Name, "mor_") || notOurs[g.Name] {
 			continue
 		}
 		t.Run(g.Name, func(t *testing.T) {
@@ -128,6 +136,10 @@ func compare(t *testing.T, base, instant string, want []string) {
 		t.Errorf("at %s: %v", instant, err)
 		return
 	}
+	for i := range want {
+		want[i] = operation.ReplaceAllString(want[i], "")
+	}
+	slices.Sort(want)
 	if d := lab.Diff(got, want); d != "" {
 		t.Errorf("at %s: %s", instant, d)
 	}

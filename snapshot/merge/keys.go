@@ -2,7 +2,10 @@ package merge
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/hudifs/hudifs/internal/keygen"
 	"github.com/hudifs/hudifs/internal/record"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/tableconfig"
@@ -39,6 +42,29 @@ func metaKeyer(table string, s *schema.Schema, partition string) (*keyer, error)
 	}}, nil
 }
 
+// generatedKeyer computes keys from the columns that make them. Meta columns that a file may have all the same are not filled (data.md §1.4).
 func generatedKeyer(cfg *tableconfig.Config, s *schema.Schema, partition string) (*keyer, error) {
-	return nil, fmt.Errorf("table %s has no meta fields", cfg.Name)
+	whole, err := keygen.New(cfg, s)
+	if err != nil {
+		return nil, err
+	}
+	var tops []string
+	for _, f := range append(slices.Clone(cfg.RecordKeys), cfg.PartitionNames()...) {
+		top, _, _ := strings.Cut(f, ".")
+		tops = append(tops, top)
+	}
+	k := &keyer{schema: s.Select(tops...)}
+	part, err := keygen.New(cfg, k.schema)
+	if err != nil {
+		return nil, err
+	}
+	from := func(g keygen.KeyGenerator) func(record.Row) (record.Key, error) {
+		return func(row record.Row) (record.Key, error) {
+			key, err := g.Key(row)
+			key.PartitionPath = partition // the directory says it, whatever the columns hold
+			return key, err
+		}
+	}
+	k.of, k.narrow = from(whole), from(part)
+	return k, nil
 }

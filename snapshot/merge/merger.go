@@ -145,9 +145,9 @@ func newCommon(cfg *tableconfig.Config, s *schema.Schema) (*common, error) {
 		return nil, fmt.Errorf("table %s: %w", cfg.Name, err)
 	}
 	for _, f := range fields {
-		// Releases with merge modes compare Spark's strings, which order by bytes; those before compared Java's, which order by UTF-16 unit. They differ
-		// where a character beyond the basic plane meets one from U+E000 up.
-		c.binaryText = c.binaryText || !c.byPayload && s.Leaves()[s.LeafOf(f)].Type.Kind == schema.String
+		// Every release compares text by its UTF-8 bytes (Spark's and Avro's strings do), not by UTF-16 unit as Java's own. They differ where a character
+		// beyond the basic plane meets one from U+E000 up.
+		c.binaryText = c.binaryText || s.Leaves()[s.LeafOf(f)].Type.Kind == schema.String
 	}
 	c.deletes = newDeleteTest(s)
 	field, marker := cfg.MergeProperties[keyDeleteField], cfg.MergeProperties[keyDeleteMarker]

@@ -42,6 +42,8 @@ type SliceInput struct {
 	MemoryBudget int64  // bytes of log records kept in memory before they spill; 0: DefaultMemory
 	TempDir      string // for spilling; "": os.TempDir
 	Log          *slog.Logger
+
+	spillAt int64 // tests: bytes of keys and entries after which they spill
 }
 
 // Stats says what the merge met.
@@ -82,6 +84,9 @@ func Open(ctx context.Context, in SliceInput) (_ *Slice, err error) {
 		return nil, err
 	}
 	s.buf = newBuffer(s.merger, in.Schema, in.MemoryBudget, in.TempDir)
+	if in.spillAt > 0 {
+		s.buf.limit = in.spillAt
+	}
 	defer func() {
 		if err != nil {
 			err = joined(err, s.Close())
