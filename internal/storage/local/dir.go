@@ -27,6 +27,16 @@ func (s *Store) openDir(dir string) (*os.File, error) {
 // makeDir opens dir ("" for the root) for a write, making it and its parents when missing, and sees to it that its name is
 // on disk: a file whose directory is lost in a power cut is lost too.
 func (s *Store) makeDir(dir string) (*os.File, error) {
+	for try := 1; ; try++ {
+		d, err := s.tryMakeDir(dir)
+		// Missing means that somebody prunes on the way down.
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || try == putTries {
+			return d, err
+		}
+	}
+}
+
+func (s *Store) tryMakeDir(dir string) (*os.File, error) {
 	d, err := s.openDir(dir)
 	if err == nil && s.isDurable(dir) {
 		return d, nil

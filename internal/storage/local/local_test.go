@@ -1,29 +1,481 @@
-package local_test
+package local
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hudifs/hudifs/internal/storage"
-	"github.com/hudifs/hudifs/internal/storage/local"
 	"github.com/hudifs/hudifs/internal/storage/storagetest"
 )
 
-func open(t testing.TB, dir string, o local.Options) *local.Store {
+// Every way to publish keeps the whole contract: the usual one, and those of poorer file systems.
+func TestSuite(t *testing.T) {
+	for name, prepare := range map[string]func(s *Store){
+		"usual":            func(*Store) {},
+		"no unnamed files": func(s *Store) { s.noAnon.Store(true) },
+		"no /proc": func(s *Store) {
+			s.sys.hook = func(op, _ string) error {
+				if op == "link-fd" {
+					s.noAnon.Store(false) // every write finds out anew
+					return unix.ENOENT
+				}
+				return nil
+			}
+		},
+		"no hard links": func(s *Store) {
+			s.noAnon.Store(true)
+			s.sys.hook = func(op, _ string) error {
+				if op == "link" {
+					return unix.EPERM
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "usual" {
+				t.Skip("in short runs only the usual way")
+			}
+			storagetest.Run(t, func(t *testing.T) storage.Store {
+				s, err := Open(t.TempDir(), Options{NoSync: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				prepare(s)
+				return s
+			})
+		})
+	}
+}
+
+func put(t testing.TB, s *Store, path, data string) storage.Info {
 	t.Helper()
-	s, err := local.Open(dir, o)
+	i, err := s.Put(t.Context(), path, []byte(data), storage.PutReplace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	return i
 }
 
-func TestSuite(t *testing.T) {
-	storagetest.Run(t, func(t *testing.T) storage.Store {
-		s, err := local.Open(t.TempDir(), local.Options{NoSync: true})
+func list(t testing.TB, s *Store, prefix string, o storage.ListOptions) (paths []string, err error) {
+	t.Helper()
+	for i, err := range s.List(t.Context(), prefix, o) {
+		if err != nil {
+			return paths, err
+		}
+		paths = append(paths, i.Path)
+	}
+	return paths, nil
+}
+
+func wantList(t testing.TB, s *Store, want ...string) {
+	t.Helper()
+	got, err := list(t, s, "", storage.ListOptions{Recursive: true})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("List = %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if _, err := Open(dir, Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of a missing directory: %v, want fs.ErrNotExist", err)
+	}
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put(t, s, "x", "1") // with fsync
+	wantList(t, s, "x")
+	if _, err := Open(filepath.Join(dir, "x"), Options{}); err == nil {
+		t.Error("Open of a file succeeds")
+	}
+	if got, want := s.URL(), "file://"+dir; got != want {
+		t.Errorf("URL = %q, want %q", got, want)
+	}
+}
+
+// Only our own temporaries are hidden; hidden files of Java writers are objects.
+func TestHiddenFiles(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	temp := tempName()
+	for _, p := range []string{".hoodie_partition_metadata", ".x.parquet.crc", ".hudifs-0123456789abcdeg.tmp", ".hudifs-0123456789abcdef.tmp2", temp} {
+		if err := os.WriteFile(filepath.Join(s.dir, p), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantList(t, s, ".hoodie_partition_metadata", ".hudifs-0123456789abcdef.tmp2", ".hudifs-0123456789abcdeg.tmp", ".x.parquet.crc")
+	if _, err := s.Stat(t.Context(), temp); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("Stat of a temporary: %v, want fs.ErrInvalid", err)
+	}
+	if _, err := s.Put(t.Context(), "d/"+temp, nil, storage.PutIfAbsent); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("Put under the name of a temporary: %v, want fs.ErrInvalid", err)
+	}
+}
+
+func TestTempNames(t *testing.T) {
+	a, b := tempName(), tempName()
+	if !isTemp(a) || !isTemp(b) || a == b {
+		t.Errorf("temporary names %q and %q", a, b)
+	}
+	for _, name := range []string{"", ".hudifs-.tmp", ".hudifs-0123456789ABCDEF.tmp", "x.hudifs-0123456789abcdef.tmp", ".hudifs-0123456789abcdef"} {
+		if isTemp(name) {
+			t.Errorf("isTemp(%q) = true", name)
+		}
+	}
+}
+
+func TestSymbolicLinks(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	link := func(target, name string) {
+		t.Helper()
+		if err := os.Symlink(target, filepath.Join(s.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, s, "real/f", "bytes")
+	link("real", "dir")
+	link("real/f", "file")
+	link("nowhere", "dangling")
+	wantList(t, s, "dir/f", "file", "real/f")
+	got, err := list(t, s, "", storage.ListOptions{})
+	if err != nil || !slices.Equal(got, []string{"dir/", "file", "real/"}) {
+		t.Errorf("List of one level = %q, %v", got, err)
+	}
+	for _, p := range []string{"dir/f", "file"} {
+		if b, err := s.ReadAll(t.Context(), p); string(b) != "bytes" || err != nil {
+			t.Errorf("ReadAll(%q) = %q, %v", p, b, err)
+		}
+	}
+	if _, err := s.Stat(t.Context(), "dangling"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of a link that leads nowhere: %v", err)
+	}
+	if _, err := s.Put(t.Context(), "dangling", nil, storage.PutIfAbsent); err == nil || errors.Is(err, storage.ErrExists) {
+		t.Errorf("PutIfAbsent over a link that leads nowhere: %v, want an error that is not ErrExists", err)
+	}
+	// A write replaces the link and not what it leads to; a delete removes the link.
+	put(t, s, "file", "new")
+	if b, _ := s.ReadAll(t.Context(), "real/f"); string(b) != "bytes" {
+		t.Errorf("a write over a link changed its target to %q", b)
+	}
+	for _, c := range []struct{ target, name string }{{secret, "escape"}, {outside, "out"}, {"../../../../../../etc", "up"}} {
+		link(c.target, c.name)
+		path := c.name
+		if c.name != "escape" {
+			path += "/secret"
+		}
+		for what, err := range map[string]error{
+			"Stat":      second(s.Stat(t.Context(), path)),
+			"ReadAll":   second(s.ReadAll(t.Context(), path)),
+			"OpenLocal": second(s.OpenLocal(t.Context(), path)),
+		} {
+			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "leads out of") {
+				t.Errorf("%s(%q) through a link that leads out: %v, want a refusal that says so", what, path, err)
+			}
+		}
+		if c.name != "escape" {
+			if _, err := s.Put(t.Context(), c.name+"/new", nil, storage.PutIfAbsent); err == nil {
+				t.Errorf("Put through the link %s succeeds", c.name)
+			}
+		}
+		if got, err := list(t, s, "", storage.ListOptions{Recursive: true}); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("List over the link %s = %q, %v; want a refusal, not a shorter list", c.name, got, err)
+		}
+		if err := s.Delete(t.Context(), c.name); err != nil {
+			t.Errorf("Delete of the link %s: %v", c.name, err)
+		}
+	}
+	if _, err := os.Stat(secret); err != nil {
+		t.Errorf("the file outside: %v", err)
+	}
+	link(".", "loop")
+	if got, err := list(t, s, "", storage.ListOptions{Recursive: true}); err == nil || !strings.Contains(err.Error(), "circle") {
+		t.Errorf("List over a loop = %q, %v; want an error", got, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Things that are neither files nor directories are no objects, and opening one does not wait.
+func TestSpecialFiles(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	if err := unix.Mkfifo(filepath.Join(s.dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a", "")
+	wantList(t, s, "a")
+	for what, err := range map[string]error{
+		"Stat": second(s.Stat(t.Context(), "pipe")), "Open": second(s.Open(t.Context(), "pipe")), "Delete": s.Delete(t.Context(), "pipe"),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of a pipe: %v, want fs.ErrNotExist", what, err)
+		}
+	}
+	if _, err := s.Put(t.Context(), "a/below", nil, storage.PutIfAbsent); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "a parent of it is a file") {
+		t.Errorf("Put below an object: %v, want an error that says so", err)
+	}
+	if err := os.Mkdir(filepath.Join(s.dir, "dir"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []storage.PutMode{storage.PutIfAbsent, storage.PutReplace} {
+		if _, err := s.Put(t.Context(), "dir", nil, mode); err == nil || errors.Is(err, storage.ErrExists) {
+			t.Errorf("Put in the place of a directory: %v, want an error that is not ErrExists", err)
+		}
+	}
+	if _, err := s.Stat(t.Context(), strings.Repeat("n", 300)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of a name that is too long: %v, want fs.ErrNotExist", err)
+	}
+	if _, err := s.Put(t.Context(), strings.Repeat("n", 300), nil, storage.PutReplace); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Put of a name that is too long: %v, want an error that is not fs.ErrNotExist", err)
+	}
+	if names := tempsBelow(t, s.dir); len(names) != 0 {
+		t.Errorf("failed writes leave %v", names)
+	}
+}
+
+// Temporaries of the dead are swept when they are old; those of the living stay.
+func TestSweepTemps(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	w, err := s.Create(t.Context(), "d/alive", storage.PutReplace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, young := filepath.Join("d", tempName()), tempName()
+	for _, p := range []string{dead, young, "keep"} {
+		if err := os.WriteFile(filepath.Join(s.dir, p), []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range append(tempPaths(t, s.dir, "d"), filepath.Join(s.dir, "keep")) {
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(p, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := s.SweepTemps(t.Context(), time.Minute)
+	if n != 1 || err != nil {
+		t.Errorf("SweepTemps = %d, %v; want 1", n, err)
+	}
+	for p, want := range map[string]bool{dead: false, young: true, "keep": true} {
+		if _, err := os.Stat(filepath.Join(s.dir, p)); (err == nil) != want {
+			t.Errorf("after the sweep %s is there: %v, want %v", p, err == nil, want)
+		}
+	}
+	if _, err := w.Write([]byte("bytes")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(); err != nil {
+		t.Errorf("Commit of a writer that lived through the sweep: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.SweepTemps(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("SweepTemps with a cancelled context: %v", err)
+	}
+}
+
+func tempPaths(t *testing.T, dir, sub string) (paths []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, sub))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if isTemp(e.Name()) {
+			paths = append(paths, filepath.Join(dir, sub, e.Name()))
+		}
+	}
+	return paths
+}
+
+// Writers whose directory is pruned under them make it again.
+func TestPruneBesideWriters(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	stop := make(chan struct{})
+	var wg, pruner sync.WaitGroup
+	pruner.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := s.PruneEmpty(t.Context(), "m/"); err != nil {
+					t.Errorf("PruneEmpty: %v", err)
+					return
+				}
+			}
+		}
+	})
+	for g := range 3 {
+		wg.Go(func() {
+			for i := range 60 {
+				p := fmt.Sprintf("m/%d/%d/o", i%3, g)
+				if err := publish(t.Context(), s, p, i); err != nil {
+					t.Errorf("a write beside PruneEmpty: %v", err)
+					return
+				}
+				if err := s.Delete(t.Context(), p); err != nil {
+					t.Errorf("Delete beside PruneEmpty: %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	pruner.Wait()
+}
+
+func publish(ctx context.Context, s *Store, p string, i int) error {
+	if i%2 == 0 {
+		_, err := s.Put(ctx, p, []byte("x"), storage.PutMode(i/2%2))
+		return err
+	}
+	w, err := s.Create(ctx, p, storage.PutMode(i/2%2))
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write([]byte("x")); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	_, err = w.Commit()
+	return err
+}
+
+// The etag is never one that an earlier version had, however fast the versions follow each other.
+func TestETagsAreNotUsedAgain(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	seen := make(map[string]int)
+	for i := range 2000 {
+		e := put(t, s, "lock", "same").ETag
+		if j, ok := seen[e]; ok {
+			t.Fatalf("version %d has the etag of version %d: %s", i, j, e)
+		}
+		seen[e] = i
+	}
+}
+
+// An object that a foreign writer cuts short while it is open gives an error, not zeros.
+func TestForeignTruncation(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	put(t, s, "x", "0123456789")
+	o, err := s.Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if err := os.Truncate(filepath.Join(s.dir, "x"), 4); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := o.ReadAt(make([]byte, 6), 2); n != 2 || err != io.EOF {
+		t.Errorf("ReadAt over the cut = %d, %v; want 2, io.EOF", n, err)
+	}
+}
+
+// Several processes: one winner for each name, and no lost increment of a counter.
+func TestProcesses(t *testing.T) {
+	const processes, names, increments = 3, 40, 25
+	if dir := os.Getenv("LOCAL_TEST_DIR"); dir != "" {
+		racer(t, dir, os.Getenv("LOCAL_TEST_ID"), names, increments)
+		return
+	}
+	s := openT(t, Options{NoSync: true})
+	put(t, s, "counter", "0")
+	var out [processes]bytes.Buffer
+	var cmds [processes]*exec.Cmd
+	for i := range cmds {
+		c := exec.Command(os.Args[0], "-test.run=^TestProcesses$", "-test.v")
+		c.Env = append(os.Environ(), "LOCAL_TEST_DIR="+s.dir, fmt.Sprintf("LOCAL_TEST_ID=%d", i))
+		c.Stdout, c.Stderr = &out[i], &out[i]
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds[i] = c
+	}
+	winners := make(map[string]string)
+	for i, c := range cmds {
+		if err := c.Wait(); err != nil {
+			t.Errorf("process %d: %v\n%s", i, err, out[i].Bytes())
+		}
+		for _, line := range strings.Split(out[i].String(), "\n") {
+			if name, ok := strings.CutPrefix(line, "won "); ok {
+				if other, ok := winners[name]; ok {
+					t.Errorf("%s was created by %s and by %d", name, other, i)
+				}
+				winners[name] = strconv.Itoa(i)
+			}
+		}
+	}
+	if len(winners) != names {
+		t.Errorf("%d names have a winner, want %d", len(winners), names)
+	}
+	for name, id := range winners {
+		if b, err := s.ReadAll(t.Context(), name); string(b) != id || err != nil {
+			t.Errorf("%s holds %q, %v; want its winner's %q", name, b, err, id)
+		}
+	}
+	if b, _ := s.ReadAll(t.Context(), "counter"); string(b) != strconv.Itoa(processes*increments) {
+		t.Errorf("the counter is %q, want %d", b, processes*increments)
+	}
+}
+
+// racer is one process of TestProcesses.
+func racer(t *testing.T, dir, id string, names, increments int) {
+	s, err := Open(dir, Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range names {
+		name := fmt.Sprintf("race/%d/o", i)
+		_, err := s.Put(t.Context(), name, []byte(id), storage.PutIfAbsent)
+		switch {
+		case err == nil:
+			fmt.Printf("won %s\n", name)
+		case !errors.Is(err, storage.ErrExists):
+			t.Fatal(err)
+		}
+	}
+	for done := 0; done < increments; {
+		i, err := s.Stat(t.Context(), "counter")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	})
+		b, err := s.ReadAll(t.Context(), "counter")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(string(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.PutIfMatch(t.Context(), "counter", []byte(strconv.Itoa(n+1)), i.ETag)
+		switch {
+		case err == nil:
+			done++
+		case !errors.Is(err, storage.ErrPrecondition):
+			t.Fatal(err)
+		}
+	}
 }

@@ -17,8 +17,9 @@ import (
 const (
 	writeBuffer = 64 << 10 // bytes; larger writes pass it by
 	flushEvery  = 8 << 20  // bytes after which the kernel is asked to start writing, so that the final fsync is short
-	// putTries bounds how often a put starts again because its directory was pruned under it.
-	putTries = 5
+	// putTries bounds how often a put starts again because its directory was pruned under it. Each time somebody else must
+	// have removed a directory in a window of microseconds.
+	putTries = 100
 )
 
 // Put implements storage.Store.
@@ -122,18 +123,17 @@ func (s *Store) newTemp(ctx context.Context, path string, mode storage.PutMode) 
 	t := &temp{s: s, ctx: ctx, path: path, base: base}
 	for try := 1; ; try++ {
 		d, err := s.makeDir(dir)
-		if err == nil {
-			t.dir = d
-			if err = t.openFile(mode); err == nil {
-				return t, nil
-			}
-			retry := errors.Is(err, fs.ErrNotExist) && gone(d)
-			err = errors.Join(err, d.Close())
-			if !retry {
-				return nil, t.failed(err)
-			}
+		if err != nil {
+			return nil, t.failed(err)
 		}
-		if !errors.Is(err, fs.ErrNotExist) || try >= putTries {
+		t.dir = d
+		if err = t.openFile(mode); err == nil {
+			return t, nil
+		}
+		// A removed directory answers with several errors (EPERM for a file without a name): ask it, not them.
+		retry := gone(d) && try < putTries
+		err = errors.Join(err, d.Close())
+		if !retry {
 			return nil, t.failed(err)
 		}
 	}
@@ -240,7 +240,7 @@ func (t *temp) link() error {
 				return t.taken()
 			case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EIO), errors.Is(err, unix.EROFS):
 				return t.failed(err)
-			case errors.Is(err, unix.ENOENT) && gone(t.dir) && try < putTries:
+			case gone(t.dir) && try < putTries:
 				if err := t.reopenDir(); err != nil {
 					return t.failed(err)
 				}

@@ -61,7 +61,7 @@ func (y *sys) sync(f *os.File, what string) error {
 }
 
 func (y *sys) linkAnonymous(f, dir *os.File, name string) error {
-	if err := y.before("link", name); err != nil {
+	if err := y.before("link-fd", name); err != nil {
 		return err
 	}
 	proc := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
