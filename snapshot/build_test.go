@@ -245,3 +245,9 @@ func check(t testing.TB, what, got, want string) {
 		t.Errorf("%s\n got %s\nwant %s", what, got, want)
 	}
 }
+
+// commitNoFiles makes a commit that names files without writing them.
+func (m *maker) commitNoFiles(act timeline.Action, at, done timeline.InstantTime, paths ...string) {
+	m.t.Helper()
+	m.commitMeta(act, at, done, &action.CommitMetadata{Operation: action.OpUpsert, Stats: stats(paths...)})
+}

@@ -204,11 +204,6 @@ func (s *Snapshot) writeParquet(ctx context.Context, sl *fsview.FileSlice, base 
 	if err != nil {
 		return err
 	}
-	m, err := s.merged(ctx, sl, base, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
 	w, err := parquetfile.NewWriter(out, to, parquetfile.WriteOptions{})
 	if err != nil {
 		return err
@@ -217,10 +212,33 @@ func (s *Snapshot) writeParquet(ctx context.Context, sl *fsview.FileSlice, base 
 	if s.state.cfg.MetaFields {
 		name = s.madeName(sl)
 	}
-	if err := m.WriteTo(ctx, w, name); err != nil {
+	if len(sl.Logs) == 0 {
+		err = reshape(ctx, w, base, to, name)
+	} else {
+		err = s.mergeInto(ctx, w, sl, base, to, name)
+	}
+	if err != nil {
 		return err
 	}
 	return w.Close()
+}
+
+// reshape writes the base file's rows under the writer's schema.
+func reshape(ctx context.Context, w *parquetfile.Writer, base *parquetfile.File, to *schema.Schema, name string) error {
+	e := &parquetfile.Edit{}
+	if leaf := to.LeafOf(schema.FileNameField); name != "" && leaf >= 0 {
+		e.Fill(leaf, name)
+	}
+	return w.Splice(ctx, base, e)
+}
+
+func (s *Snapshot) mergeInto(ctx context.Context, w *parquetfile.Writer, sl *fsview.FileSlice, base *parquetfile.File, to *schema.Schema, name string) (err error) {
+	m, err := s.merged(ctx, sl, base, to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	return m.WriteTo(ctx, w, name)
 }
 
 // writeText writes the slice's rows as CSV or JSON lines, without meta columns.
