@@ -44,6 +44,7 @@ type GoldenInstant struct {
 	Rows      int    `json:"rows"`      // by time travel when all was done
 	Refused   string `json:"refused"`   // what the engine said instead, e.g. of a cleaned instant
 	LiveRows  int    `json:"live_rows"`
+	Thin      bool   `json:"thin"`        // time travel silently lacks rows whose files were cleaned: such a commit is to be refused
 	LiveSum   string `json:"live_sha256"` // set where the rows seen right after the write differ from time travel's (see Live)
 }
 

@@ -51,14 +51,39 @@ def properties(table):
     return out
 
 
-def kill_last(table):
-    """Leaves the last completed write as a killed writer does: no completed file. Returns its instant."""
+def kill_last(table, stats, markers=True):
+    """Leaves the last completed write as a killed writer does: no completed file, and a marker for each file that it wrote.
+
+    stats: reads the write statistics out of an instant's file. Without markers it is a writer that lost them too; the next
+    writer's rollback then deletes nothing. Returns the instant's requested time.
+    """
     last = max(completed(table), key=lambda i: i.completed or i.at)
+    if markers:
+        for path, kind in _marked(stats(last.path), two=bool(last.completed)):
+            m = pathlib.Path(table) / ".hoodie" / ".temp" / last.at / f"{path}.marker.{kind}"
+            m.parent.mkdir(parents=True, exist_ok=True)
+            m.touch()
     last.path.unlink()
     crc = last.path.parent / f".{last.path.name}.crc"
     if crc.exists():
         crc.unlink()
     return last.at
+
+
+def _marked(stats, two):
+    """Path and marker type of every file that a write's statistics name; log files are appended to in layout 1."""
+    for s in stats:
+        path = s["path"]
+        if ".log." in path:
+            folder = path.rpartition("/")[0]
+            for name in s.get("logFiles") or [path.rpartition("/")[2]]:
+                full = f"{folder}/{name}".lstrip("/")
+                if two or full == path:
+                    yield full, "CREATE" if two else "APPEND"
+        else:
+            yield path, "CREATE" if s.get("prevCommit") in (None, "null") else "MERGE"
+        for c in s.get("cdcStats") or {}:
+            yield c, "CREATE"
 
 
 def _entry(name, mtime):

@@ -41,21 +41,30 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
+def load(path):
+    """The body of a commit's file as a dict, and its Avro schema (None where it is JSON)."""
+    raw = pathlib.Path(path).read_bytes()
+    if raw[:4] != b"Obj\x01":
+        return json.loads(raw), None
+    import fastavro
+
+    reader = fastavro.reader(io.BytesIO(raw))
+    return next(reader), reader.writer_schema
+
+
+def stats(path):
+    """The write statistics in a commit's file."""
+    return [s for of in load(path)[0]["partitionToWriteStats"].values() for s in of]
+
+
 class Template:
     """The last completed delta commit of a table, from which the next one is made."""
 
     def __init__(self, table):
         self.table = pathlib.Path(table)
         self.last = disk.completed(table)[-1]
-        raw = self.last.path.read_bytes()
-        self.avro = raw[:4] == b"Obj\x01"
-        if self.avro:
-            import fastavro
-
-            reader = fastavro.reader(io.BytesIO(raw))
-            self.schema, self.body = reader.writer_schema, next(reader)
-        else:
-            self.body = json.loads(raw)
+        self.body, self.schema = load(self.last.path)
+        self.avro = self.schema is not None
         self.table_schema = self.body["extraMetadata"]["schema"]
 
     def with_meta(self, operation):

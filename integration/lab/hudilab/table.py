@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 
-from . import disk, read
+from . import disk, handmade, read
 
 PLAIN = {
     "hoodie.embed.timeline.server": "false",
@@ -149,19 +149,32 @@ class Table:
         df = self.s.spark.createDataFrame([], self.schema)
         self.write_frame("delete_partition", df, hoodie__datasource__write__partitions__to__delete=",".join(partitions))
 
-    def kill(self):
-        """The last write's completed file vanishes: what a killed writer leaves."""
-        at = disk.kill_last(self.path)
+    def kill(self, markers=True):
+        """The last write's completed file vanishes: what a killed writer leaves (see disk.kill_last)."""
+        at = disk.kill_last(self.path, handmade.stats, markers)
         self.live.pop(at, None)
         self.order = [i for i in self.order if i.at != at]
-        self._note(f"killed before completing {at}")
+        self._note(f"killed before completing {at}" + ("" if markers else ", its markers lost"))
         return at
 
     # services
 
+    @contextlib.contextmanager
+    def _confs(self):
+        """Puts the table's options into the session, from where procedures and SQL take them."""
+        conf = self.s.spark.conf
+        for k, v in self.opts.items():
+            conf.set(k, v)
+        try:
+            yield
+        finally:
+            for k in self.opts:
+                conf.unset(k)
+
     def call(self, statement):
         self._note(statement)
-        out = self.s.spark.sql(statement.replace("$path", self.path)).collect()
+        with self._confs():
+            out = self.s.spark.sql(statement.replace("$path", self.path)).collect()
         self.see()
         return out
 
@@ -170,15 +183,8 @@ class Table:
         self._note(statement)
         name = "lab_" + self.name
         self.s.spark.sql(f"create table if not exists {name} using hudi location '{self.path}'")
-        for k, v in self.opts.items():
-            if k.startswith(("hoodie.metadata", "hoodie.clean", "hoodie.archive", "hoodie.embed", "hoodie.write", "hoodie.compact", "hoodie.index")):
-                self.s.spark.sql(f"set {k}={v}")
-        try:
+        with self._confs():
             self.s.spark.sql(statement.replace("$t", name)).collect()
-        finally:
-            for k in self.opts:
-                if k.startswith("hoodie."):
-                    self.s.spark.conf.unset(k)
         self.see()
 
     def _service(self, name, op, **opts):

@@ -86,20 +86,30 @@ def overwrite(t):
     t.window(3, 6)
 
 
-@scenario()
-def rollbacks(t):
-    """A killed first update, a killed insert and a killed delete, each rolled back by the next write."""
+def killings(t, markers):
     t.insert(rows(range(9), 1, "a"))
     t.upsert(rows(range(9), 2, "lost"))
-    t.kill()
+    t.kill(markers)
     t.upsert(rows(range(3), 3, "b"))
     t.upsert(rows(range(2, 12), 4, "lost"))
-    t.kill()
+    t.kill(markers)
     t.delete(rows([4], 5, ""))
     t.delete(rows([5, 6], 6, ""))
-    t.kill()
+    t.kill(markers)
     t.upsert(rows([7], 7, "c"))
     t.window(0, 3)
+
+
+@scenario()
+def rollbacks(t):
+    """A killed update, insert and delete, whose markers are lost: the rollbacks delete nothing and the files stay."""
+    killings(t, markers=False)
+
+
+@scenario()
+def killed(t):
+    """A killed update, insert and delete, each rolled back by the next write."""
+    killings(t, markers=True)
 
 
 @scenario()

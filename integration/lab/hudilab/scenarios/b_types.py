@@ -61,25 +61,6 @@ def swap(t, cut=list):
     t.upsert(cut([row(2, 3, HIGH), row(4, 3, LOW), row(8, 3, full(8))]))
 
 
-@scenario()
-def types(t):
-    """All types in files that the Avro path wrote, two-level lists."""
-    t.setup(schema=ALL)
-    t.insert(edges())
-    swap(t)
-
-
-@scenario()
-def types_lists3(t):
-    """All types with three-level lists, null elements among them."""
-    t.setup(schema=ALL)
-    with t.hadoop({"parquet.avro.write-old-list-structure": "false"}):
-        nulls = list(full(3))
-        nulls[14], nulls[16] = [None, 1, None], [["a", None], None]
-        t.insert([*edges(), row(9, 1, nulls)])
-        swap(t)
-
-
 def without(t, *columns):
     """Gives the table the schema without the columns, and a function that cuts rows to it."""
     fields = [c.strip() for c in ALL.replace("\n", " ").split(", ")]
@@ -88,10 +69,34 @@ def without(t, *columns):
     return lambda rows: [tuple(r[i] for i in keep) for r in rows]
 
 
+def unread(t):
+    """Columns that the engine writes and can't read again: 0.15.0 stumbles over lists of lists."""
+    return ("f_lists",) if t.version == 6 else ()
+
+
+@scenario()
+def types(t):
+    """All types in files that the Avro path wrote, two-level lists."""
+    cut = without(t, *unread(t))
+    t.insert(cut(edges()))
+    swap(t, cut)
+
+
+@scenario()
+def types_lists3(t):
+    """All types with three-level lists, null elements among them."""
+    cut = without(t, *unread(t))
+    with t.hadoop({"parquet.avro.write-old-list-structure": "false"}):
+        nulls = list(full(3))
+        nulls[14], nulls[16] = [None, 1, None], [["a", None], None]
+        t.insert(cut([*edges(), row(9, 1, nulls)]))
+        swap(t, cut)
+
+
 @scenario()
 def types_bulk(t):
     """All types in files that Spark's own row writer wrote, then updated through Avro. It refuses bytes and shorts."""
-    cut = without(t, "f_byte", "f_short")
+    cut = without(t, "f_byte", "f_short", *unread(t))
     t.opt(parquet__compression__codec="zstd")
     t.bulk_insert(cut(edges()))
     swap(t, cut)

@@ -58,9 +58,10 @@ def meta_sql_indexes(t):
     t.insert(rows(range(9), 1, "a"))
     t.opt(write__lock__provider="org.apache.hudi.client.transaction.lock.InProcessLockProvider")
     t.sql("create index name_idx on $t (name)")
-    t.sql("create index day_idx on $t using column_stats(ts) options(expr='from_unixtime', format='yyyy-MM-dd')")
     t.upsert(rows(range(4), 86400 * 3, "b"))
     t.delete(rows([2], 86400 * 4, ""))
+    # Last: 1.2.0 fails in the next write of a table with an expression index.
+    t.sql("create index day_idx on $t using column_stats(ts) options(expr='from_unixtime', format='yyyy-MM-dd')")
 
 
 @scenario(versions=(8, 9), types=("COW",))
