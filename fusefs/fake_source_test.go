@@ -100,7 +100,7 @@ func (s *fakeSource) Open(_ context.Context, at timeline.InstantTime, v View) (S
 	if !ok {
 		return nil, fmt.Errorf("commit %s: %w", at, fs.ErrNotExist)
 	}
-	return &fakeSnapshot{s: s, files: files}, nil
+	return &fakeSnapshot{s: s, files: files, view: v}, nil
 }
 
 func (s *fakeSource) ResolveTime(_ context.Context, spec string, _ time.Time) (timeline.InstantTime, error) {
@@ -132,6 +132,7 @@ func (s *fakeSource) ReadTimeline(_ context.Context, name string) ([]byte, error
 type fakeSnapshot struct {
 	s     *fakeSource
 	files []fakeFile
+	view  View
 }
 
 func (n *fakeSnapshot) Entries(_ context.Context, dir string) ([]Entry, error) {
@@ -155,7 +156,7 @@ func (n *fakeSnapshot) Entries(_ context.Context, dir string) ([]Entry, error) {
 		seen[name] = true
 		e := Entry{Name: name, Dir: deeper}
 		if !deeper {
-			e.Key, e.Size, e.ModTime = f.key, int64(len(f.data))+f.lie, fakeEpoch
+			e.Key, e.Size, e.ModTime = string(n.view)+f.key, int64(len(f.data))+f.lie, fakeEpoch
 			if f.hidden {
 				e.Size = -1
 			}

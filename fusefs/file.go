@@ -21,7 +21,8 @@ type location struct {
 	entry Entry
 }
 
-// snapshotFile is a file of snapshots. One inode for the same bytes wherever they appear, as with hard links.
+// snapshotFile is a file of snapshots. One inode for the same bytes wherever they appear, in other snapshots and in other renderings, as
+// with hard links.
 type snapshotFile struct {
 	gofs.Inode
 	readOnly
@@ -51,11 +52,9 @@ var (
 	_ gofs.NodeGetattrer = (*snapshotFile)(nil)
 )
 
-func fileKey(v View, key string) string { return string(v) + "\x00" + key }
-
 // snapshotFile returns the inode of a slice's file and notes where it was seen.
 func (f *FS) snapshotFile(ctx context.Context, parent *gofs.Inode, l location) *snapshotFile {
-	n := f.inodes.node(ctx, parent, f, kindFile, fileKey(l.at.view, l.entry.Key), syscall.S_IFREG, func(b nodeBase) knownNode {
+	n := f.inodes.node(ctx, parent, f, kindFile, l.entry.Key, syscall.S_IFREG, func(b nodeBase) knownNode {
 		return &snapshotFile{readOnly: readOnly{b}}
 	}).(*snapshotFile)
 	n.seenAt(l)
@@ -81,8 +80,8 @@ func (n *snapshotFile) seenAt(l location) {
 }
 
 // sizeKnown reports whether the kernel knows the file already and its size was computed.
-func (f *FS) sizeKnown(v View, key string) bool {
-	n, ok := f.inodes.lookup(kindFile, fileKey(v, key)).(*snapshotFile)
+func (f *FS) sizeKnown(key string) bool {
+	n, ok := f.inodes.lookup(kindFile, key).(*snapshotFile)
 	if !ok {
 		return false
 	}

@@ -160,11 +160,11 @@ func (s *snapshotList) item(i int) fuse.DirEntry {
 		k.dir = path.Join(k.dir, e.Name)
 		return fuse.DirEntry{Name: e.Name, Mode: syscall.S_IFDIR, Ino: s.d.f.inodes.peek(kindDir, dirKey(k))}
 	}
-	return fuse.DirEntry{Name: e.Name, Mode: syscall.S_IFREG, Ino: s.d.f.inodes.peek(kindFile, fileKey(s.d.at.view, e.Key))}
+	return fuse.DirEntry{Name: e.Name, Mode: syscall.S_IFREG, Ino: s.d.f.inodes.peek(kindFile, e.Key)}
 }
 
 func (s *snapshotList) plus(ctx context.Context, i int, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	if e := s.l.entries[i]; !e.Dir && e.Size < 0 && !s.d.f.sizeKnown(s.d.at.view, e.Key) {
+	if e := s.l.entries[i]; !e.Dir && e.Size < 0 && !s.d.f.sizeKnown(e.Key) {
 		return nil, syscall.EAGAIN // listing names must merge nothing; stat will
 	}
 	return s.d.entry(ctx, s.l, i, out)
