@@ -41,7 +41,15 @@ type ContainerReader struct {
 
 // NewContainerReader reads the header from r; name is for messages.
 func NewContainerReader(r io.Reader, name string) (*ContainerReader, error) {
-	c := &ContainerReader{name: name, r: bufio.NewReaderSize(r, 64<<10), meta: map[string][]byte{}}
+	return newContainerReader(r, name, schema.Parse)
+}
+
+func newContainerReader(r io.Reader, name string, parse func(string) (*schema.Schema, error)) (*ContainerReader, error) {
+	size := 64 << 10
+	if b, ok := r.(*bytes.Reader); ok {
+		size = min(size, b.Len())
+	}
+	c := &ContainerReader{name: name, r: bufio.NewReaderSize(r, size), meta: map[string][]byte{}}
 	var magic [len(Magic)]byte
 	if err := c.full(magic[:]); err != nil {
 		return nil, err
@@ -57,7 +65,7 @@ func NewContainerReader(r io.Reader, name string) (*ContainerReader, error) {
 		return nil, corrupt.At(name, 4, "the header lacks avro.schema")
 	}
 	var err error
-	if c.schema, err = schema.Parse(string(text)); err != nil {
+	if c.schema, err = parse(string(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if c.codec, err = codecOf(string(c.meta["avro.codec"])); err != nil {
