@@ -376,6 +376,78 @@ func TestETagsAreNotUsedAgain(t *testing.T) {
 	}
 }
 
+// Also not where the clock stands still: the file system gives many versions one time.
+func TestETagsWithAStandingClock(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	last := put(t, s, "lock", "same")
+	ahead := time.Now().Add(time.Hour) // every version now comes from the past
+	if err := os.Chtimes(filepath.Join(s.dir, "lock"), ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		i := put(t, s, "lock", "same")
+		if !i.ModTime.After(last.ModTime) || i.ModTime.Before(ahead) {
+			t.Errorf("a version has the time %v, want one after %v", i.ModTime, ahead)
+		}
+		last = i
+	}
+}
+
+// Whatever changes a name that is there does so under the lock of its directory.
+func TestChangesHoldTheLock(t *testing.T) {
+	s := openT(t, Options{NoSync: true})
+	i := put(t, s, "d/o", "1")
+	seen := 0
+	s.sys.hook = func(op, name string) error {
+		if op != "rename" && (op != "unlink" || isTemp(name)) {
+			return nil
+		}
+		seen++
+		fd, err := unix.Open(filepath.Join(s.dir, "d"), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("%s %s: the lock of the directory is free (%v)", op, name, err)
+		}
+		return nil
+	}
+	if _, err := s.PutIfMatch(t.Context(), "d/o", []byte("2"), i.ETag); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "d/o", "3")
+	put(t, s, "d/new", "1")
+	if err := s.Delete(t.Context(), "d/o"); err != nil {
+		t.Fatal(err)
+	}
+	if seen != 4 {
+		t.Errorf("%d changes seen, want 4", seen)
+	}
+	s.sys.hook = nil
+
+	// A writer waits for the lock, and leaves with its context.
+	d, err := os.Open(filepath.Join(s.dir, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	unlock, ok, err := s.sys.lock(t.Context(), d)
+	if err != nil || !ok {
+		t.Fatalf("lock: %v, %v", ok, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := s.Put(ctx, "d/new", []byte("2"), storage.PutReplace); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Put beside a holder of the lock: %v, want DeadlineExceeded", err)
+	}
+	unlock()
+	put(t, s, "d/new", "2")
+	if names := tempsBelow(t, s.dir); len(names) != 0 {
+		t.Errorf("%v are left", names)
+	}
+}
+
 // An object that a foreign writer cuts short while it is open gives an error, not zeros.
 func TestForeignTruncation(t *testing.T) {
 	s := openT(t, Options{NoSync: true})
