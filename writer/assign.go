@@ -13,9 +13,10 @@ import (
 // assignment is where the rows of one partition go.
 type assignment struct {
 	part    *part
-	slices  []fsview.FileSlice // of the partition, at the write's beginning
-	updates map[int][]match    // by slice
-	inserts map[int][]int32    // by slice: new rows that go into an existing, small file
+	slices  []fsview.FileSlice           // of the partition, at the write's beginning
+	targets map[string]*fsview.FileSlice // by file id: the slice that logs are appended to
+	updates map[int][]match              // by slice
+	inserts map[int][]int32              // by slice: new rows that go into an existing, small file
 	groups  []newGroup
 	fresh   map[int32]bool // records that were found nowhere: the check for key conflicts looks for them again
 }

@@ -187,7 +187,7 @@ func (b *Batch) place(ctx context.Context, snap *snapshot.Snapshot) ([]*assignme
 	var out []*assignment
 	for _, p := range b.parts {
 		a := &assignment{part: p, updates: map[int][]match{}, inserts: map[int][]int32{}, fresh: map[int32]bool{}}
-		if a.slices, err = snap.View().ForWrite(ctx, p.path); err != nil {
+		if err := b.slices(ctx, snap, a); err != nil {
 			return nil, err
 		}
 		found := make(map[int32]bool)
@@ -214,6 +214,28 @@ func (b *Batch) place(ctx context.Context, snap *snapshot.Snapshot) ([]*assignme
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// slices finds the file slices of an assignment's partition: those that hold its rows, and those that logs are appended to, which differ while a compaction is pending.
+func (b *Batch) slices(ctx context.Context, snap *snapshot.Snapshot, a *assignment) (err error) {
+	if a.slices, err = snap.Slices(ctx, a.part.path); err != nil || !b.logs() {
+		return err
+	}
+	targets, err := snap.ForWrite(ctx, a.part.path)
+	if err != nil {
+		return err
+	}
+	for i := range a.slices {
+		if a.slices[i].File == nil {
+			return fmt.Errorf("%w: file group %s has rows in log files alone, as tables with a bucket or Flink index do; its keys can't be found, so they would be written twice",
+				ErrNotWritable, a.slices[i].Group)
+		}
+	}
+	a.targets = map[string]*fsview.FileSlice{}
+	for i := range targets {
+		a.targets[targets[i].Group.FileID] = &targets[i]
+	}
+	return nil
 }
 
 // growable says which slices may take inserts: not those that a pending clustering replaces, nor, in a table with logs, those with logs or in a pending compaction.

@@ -8,6 +8,7 @@ import (
 	"github.com/hudifs/hudifs/internal/keygen"
 	"github.com/hudifs/hudifs/internal/parquetfile"
 	"github.com/hudifs/hudifs/internal/record"
+	"github.com/hudifs/hudifs/internal/tableconfig"
 )
 
 // keyReader returns how to read the record keys of base files; nil where the meta column holds them.
@@ -50,5 +51,5 @@ func (b *Batch) keyReader() func(ctx context.Context, f *parquetfile.File, fn fu
 	}
 }
 
-// logs reports whether updates go to log files.
-func (b *Batch) logs() bool { return false }
+// logs reports whether the table keeps changes in log files.
+func (b *Batch) logs() bool { return b.p.cfg.Type == tableconfig.MergeOnRead }

@@ -23,7 +23,7 @@ import (
 // write writes all files, several at once, and returns their stats by partition.
 func (b *Batch) write(ctx context.Context, t *txn.Txn, places []*assignment) (map[string][]action.WriteStat, error) {
 	env := &handle.Env{Store: b.w.o.Table.Store(), Txn: t, Schema: b.p.rows, MetaFields: b.p.cfg.MetaFields,
-		Write: b.w.writeOptions(), MaxBytes: b.w.o.MaxFileBytes}
+		Write: b.w.writeOptions(), MaxBytes: b.w.o.MaxFileBytes, LogNamedByDelta: b.p.cfg.Features.LogNamedByDelta, ParquetLogs: b.w.o.ParquetLogs}
 	var mu sync.Mutex
 	stats := map[string][]action.WriteStat{}
 	g, gctx := errgroup.WithContext(ctx)
@@ -113,6 +113,9 @@ func (b *Batch) writeSlice(ctx context.Context, env *handle.Env, a *assignment, 
 	if err := s.CheckReadable(); err != nil {
 		return nil, err
 	}
+	if b.logs() && len(a.inserts[slice]) == 0 {
+		return b.appendLog(ctx, env, a, slice)
+	}
 	changes, err := b.changes(ctx, s, a.updates[slice])
 	if err != nil {
 		return nil, fmt.Errorf("merge into %s: %w", s.File.Path, err)
@@ -125,6 +128,46 @@ func (b *Batch) writeSlice(ctx context.Context, env *handle.Env, a *assignment, 
 		return nil, err
 	}
 	return []action.WriteStat{stat}, nil
+}
+
+// appendLog writes updates and deletes as log blocks; which version of a row wins is found out when the slice is read.
+func (b *Batch) appendLog(ctx context.Context, env *handle.Env, a *assignment, slice int) ([]action.WriteStat, error) {
+	target := a.targets[a.slices[slice].Group.FileID]
+	if target == nil {
+		return nil, fmt.Errorf("file group %s has no slice to append to", a.slices[slice].Group)
+	}
+	h := env.NewAppend(a.part.path, target)
+	var buf record.Row
+	seen := int32(-1)
+	updates := a.updates[slice]
+	sort.Slice(updates, func(i, j int) bool { return updates[i].rec < updates[j].rec })
+	for _, u := range updates {
+		if u.rec == seen {
+			continue // a base file that holds the key twice: one record in the log changes both
+		}
+		seen = u.rec
+		r, err := b.record(u.rec, buf)
+		if err == nil {
+			buf = r.Row
+			if r.Op == record.OpDelete {
+				o := r.Ordering
+				if b.op == action.OpDelete {
+					o = record.Ordering{} // a key alone: the delete wins by arriving later
+				}
+				h.Delete(r.Key, o)
+			} else {
+				err = h.Update(ctx, r.Key.RecordKey, r.Row)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, h.Abort())
+		}
+	}
+	stats, err := h.Close(ctx)
+	if err != nil {
+		return nil, errors.Join(err, h.Abort())
+	}
+	return stats, nil
 }
 
 // changes merges the records with the rows that they change.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"sync"
 
 	"github.com/hudifs/hudifs/internal/keygen"
@@ -17,6 +18,7 @@ import (
 	"github.com/hudifs/hudifs/snapshot"
 	"github.com/hudifs/hudifs/snapshot/merge"
 	"github.com/hudifs/hudifs/timeline"
+	"github.com/hudifs/hudifs/writer/handle"
 	"github.com/hudifs/hudifs/writer/lock"
 	"github.com/hudifs/hudifs/writer/lock/memlock"
 	"github.com/hudifs/hudifs/writer/txn"
@@ -41,6 +43,7 @@ type Options struct {
 	InsertSplit    int64  // inserts per new file group (hoodie.copyonwrite.insert.split.size); default 500000
 	Retries        int    // of a write that met a conflict; default 10
 	Codec          string // of base files; "": parquetfile's default
+	ParquetLogs    bool   // data blocks of log files are Parquet; otherwise Avro (hoodie.logfile.data.block.format)
 
 	// DisableMetadataTable lets the first write switch the table's metadata table off, lawfully: other engines then list files, and may build it anew (data.md §9.13).
 	DisableMetadataTable bool
@@ -94,7 +97,7 @@ func New(o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{o: o, log: o.Log, seq: make(chan struct{}, 1)}
-	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Log: o.Log})
+	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Log: o.Log, Undo: w.undo})
 	return w, nil
 }
 
@@ -121,6 +124,26 @@ func (w *Writer) Recover(ctx context.Context) error {
 	}
 	defer release()
 	return w.txn.Recover(ctx)
+}
+
+// undo takes back log blocks that can't be deleted.
+func (w *Writer) undo(ctx context.Context, target timeline.Instant, by timeline.InstantTime, logs []txn.Marker) (map[string]map[string]int64, error) {
+	out := map[string]map[string]int64{}
+	for _, m := range logs {
+		p, size, err := handle.Undo(ctx, w.o.Table.Store(), m.Path, by, target.Time)
+		if err != nil {
+			return nil, err
+		}
+		partition := path.Dir(p)
+		if partition == "." {
+			partition = ""
+		}
+		if out[partition] == nil {
+			out[partition] = map[string]int64{}
+		}
+		out[partition][w.o.Table.Store().URL()+"/"+p] = size
+	}
+	return out, nil
 }
 
 // turn waits until no other write of this Writer runs.

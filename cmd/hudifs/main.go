@@ -49,7 +49,7 @@ ingest/ becomes an upsert commit. Spark, Flink, Trino and hudi-rs can use the sa
 	addLogFlags(root)
 	root.AddCommand(
 		newMount(), newUmount(), newStatus(), newWait(),
-		newCreate(), newSnapshots(), newTimeline(), newInfo(), newCat(), newIngest(),
+		newCreate(), newSnapshots(), newTimeline(), newInfo(), newCat(), newIngest(), newCompact(),
 		newDemo(), newVersion(),
 	)
 	return root

@@ -18,10 +18,12 @@ import (
 	"github.com/hudifs/hudifs/fusefs"
 	"github.com/hudifs/hudifs/internal/filecache"
 	"github.com/hudifs/hudifs/internal/storage"
+	"github.com/hudifs/hudifs/internal/tableconfig"
 	"github.com/hudifs/hudifs/snapshot"
 	"github.com/hudifs/hudifs/timeline"
 	"github.com/hudifs/hudifs/writer"
 	"github.com/hudifs/hudifs/writer/ingest"
+	"github.com/hudifs/hudifs/writer/service"
 )
 
 // mountFlags are what rules a mount, from flags or from -o.
@@ -38,6 +40,8 @@ type mountFlags struct {
 	fillMissing         bool
 	delimiter, nullText string
 	prepare             byteSize
+	compact             bool
+	compaction          service.CompactionOptions
 	never               []string
 	options             []string // -o
 	ready               int      // file descriptor to tell that the mount answers; of --daemon's child
@@ -64,6 +68,8 @@ With --daemon it returns once the mount answers and serves on in the background.
 	fl.Var(&f.maxDrop, "max-drop-size", "largest drop; 0: no limit (with a limit, writes go through the daemon)")
 	fl.Var(&f.maxStaged, "max-staged", "most bytes of drops that are not committed; 0: no limit (with a limit, writes go through the daemon)")
 	fl.Var(&f.prepare, "prepare", "bytes of slices with logs that are merged ahead for the newest commit; 0: none")
+	fl.BoolVar(&f.compact, "compact", true, "compact a merge-on-read table in the background when that is due")
+	compactionFlags(cmd, &f.compaction)
 	fl.DurationVar(&f.poll, "poll", time.Second, "how often to look for other writers' commits where the store sends no events")
 	fl.BoolVar(&f.disableMetadata, "disable-metadata-table", false, "let the first commit switch the table's metadata table off, which hudifs does not write")
 	fl.BoolVar(&f.allowOther, "allow-other", os.Geteuid() == 0, "let other users in")
@@ -88,6 +94,9 @@ func mountCommand(cmd *cobra.Command, source, mountpoint string, f mountFlags) e
 	}
 	if f.ack != "commit" && f.ack != "stage" {
 		return usageError{fmt.Errorf("--ack %s: want commit or stage", f.ack)}
+	}
+	if err := f.compaction.Validate(); err != nil {
+		return usageError{err}
 	}
 	if len(f.delimiter) != 1 {
 		return usageError{fmt.Errorf("--csv-delimiter %q: want one character", f.delimiter)}
@@ -285,6 +294,9 @@ func (m *mounted) run(ctx context.Context) error {
 	if m.queue != nil {
 		spawn(m.queue.Run)
 	}
+	if m.writer != nil && m.f.compact && m.table.Config().Type == tableconfig.MergeOnRead {
+		spawn(func(ctx context.Context) error { m.maintain(ctx); return nil })
+	}
 	var err error
 	for range started {
 		if e := <-errs; e != nil && !errors.Is(e, context.Canceled) && err == nil {
@@ -344,6 +356,25 @@ func (m *mounted) prepareLoop(ctx context.Context, wake <-chan struct{}) {
 		}
 		if _, err := s.Prepare(ctx, int64(m.f.prepare)); err != nil && ctx.Err() == nil {
 			m.log.Debug("the newest commit could not be prepared", "err", err)
+		}
+	}
+}
+
+// maintain compacts when that is due, and takes up what a dead process left.
+func (m *mounted) maintain(ctx context.Context) {
+	events, unsubscribe := m.watch.Subscribe()
+	defer unsubscribe()
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		if _, err := m.writer.CompactIfDue(ctx, m.f.compaction); err != nil && ctx.Err() == nil {
+			m.log.Error("compaction failed; it is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-events:
+		case <-tick.C:
 		}
 	}
 }

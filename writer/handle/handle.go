@@ -22,6 +22,7 @@ type Marker interface {
 	Time() timeline.InstantTime
 	MarkCreate(ctx context.Context, partition, name string) error
 	MarkMerge(ctx context.Context, partition, name string) error
+	MarkLog(ctx context.Context, partition, name string) error
 }
 
 // Env is what all handles of one write share.
@@ -33,6 +34,9 @@ type Env struct {
 	NoBloom    bool // leave out the filter and the key range
 	Write      parquetfile.WriteOptions
 	MaxBytes   int64 // of a base file; 0: Hudi's 120 MiB
+
+	LogNamedByDelta bool // log files bear the instant of their delta commit; otherwise that of their slice's base file
+	ParquetLogs     bool // data blocks are Parquet; otherwise Avro
 
 	tokens atomic.Int64
 }

@@ -178,3 +178,11 @@ func (t *Txn) MarkCreate(ctx context.Context, partition, name string) error {
 func (t *Txn) MarkMerge(ctx context.Context, partition, name string) error {
 	return t.Mark(ctx, partition, name, MarkMerge)
 }
+
+// MarkLog announces a log file, in the type that the table's version has for it.
+func (t *Txn) MarkLog(ctx context.Context, partition, name string) error {
+	if t.m.o.Config.Features.AppendMarkers {
+		return t.Mark(ctx, partition, name, MarkAppend)
+	}
+	return t.Mark(ctx, partition, name, MarkCreate)
+}

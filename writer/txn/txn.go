@@ -131,23 +131,78 @@ func (m *Manager) request(ctx context.Context, tl *timeline.Timeline, a timeline
 	}
 }
 
-// Resume takes a pending service action up again, with the plan that is on the timeline.
+// Schedule puts a plan on the timeline. build makes it under the lock, from the timeline as it is then; its error is returned as it is.
+func (m *Manager) Schedule(ctx context.Context, a timeline.Action, build func(ctx context.Context, tl *timeline.Timeline, at timeline.InstantTime) ([]byte, error)) (timeline.Instant, error) {
+	var out timeline.Instant
+	err := lock.Do(ctx, m.o.Lock, m.o.Owner, func(ctx context.Context, _ uint64) error {
+		tl, err := m.o.Active.Load(ctx)
+		if err != nil {
+			return err
+		}
+		m.o.Clock.Observe(tl.Greatest())
+		for {
+			at, err := m.o.Clock.Now(ctx)
+			if err != nil {
+				return err
+			}
+			plan, err := build(ctx, tl, at)
+			if err != nil {
+				return err
+			}
+			if out, err = m.o.Active.Request(ctx, at, a, plan); !errors.Is(err, storage.ErrExists) {
+				return err
+			}
+		}
+	})
+	return out, err
+}
+
+// ErrBusy says that another process executes a plan, as its heartbeat shows.
+var ErrBusy = errors.New("another process is at work on this instant")
+
+// Resume takes a pending service action up, with the plan that is on the timeline. What an attempt that died has left is taken back first.
 func (m *Manager) Resume(ctx context.Context, i timeline.Instant) (*Txn, error) {
-	tl, err := m.o.Active.Load(ctx)
+	have, err := m.pending(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	have, ok := tl.FindAction(i.Time, i.Action)
-	if !ok || have.State == timeline.Completed {
-		return nil, fmt.Errorf("resume %s: %w: it is not pending any more", i, timeline.ErrState)
+	if l, err := m.writerOf(ctx, i.Time); err != nil {
+		return nil, err
+	} else if l == running {
+		return nil, fmt.Errorf("resume %s: %w", i, ErrBusy)
+	}
+	if have.State == timeline.Inflight {
+		if err := m.rollback(ctx, have, false); err != nil {
+			return nil, fmt.Errorf("take back the attempt before: %w", err)
+		}
 	}
 	beat, err := m.startHeartbeat(ctx, i.Time)
 	if err != nil {
 		return nil, err
 	}
+	if have, err = m.pending(ctx, i); err != nil {
+		return nil, errors.Join(err, beat.stop(ctx))
+	}
+	tl, err := m.o.Active.Load(ctx)
+	if err != nil {
+		return nil, errors.Join(err, beat.stop(ctx))
+	}
 	t := &Txn{m: m, instant: have, begin: tl, beat: beat}
 	t.mu.partitions = map[string]bool{}
 	return t, nil
+}
+
+// pending finds a service action that is not finished.
+func (m *Manager) pending(ctx context.Context, i timeline.Instant) (timeline.Instant, error) {
+	tl, err := m.o.Active.Load(ctx)
+	if err != nil {
+		return timeline.Instant{}, err
+	}
+	have, ok := tl.FindAction(i.Time, i.Action)
+	if !ok || have.State == timeline.Completed {
+		return timeline.Instant{}, fmt.Errorf("resume %s: %w: it is not pending any more", i, timeline.ErrState)
+	}
+	return have, nil
 }
 
 // Instant is the write's instant in its present state.
