@@ -149,7 +149,7 @@ func (s *Snapshot) entryOf(ctx context.Context, dir string, sl *fsview.FileSlice
 
 // verbatim reports whether the slice is shown by its base file as it lies.
 func (s *Snapshot) verbatim(ctx context.Context, sl *fsview.FileSlice) (bool, error) {
-	if s.rendering == CSV || s.rendering == JSONL || len(sl.Logs) > 0 {
+	if s.rendering == CSV || s.rendering == JSONL || len(sl.Logs) > 0 || s.window != nil {
 		return false, nil
 	}
 	reshape, err := s.reshape(ctx, sl.File)
@@ -196,6 +196,9 @@ func (s *Snapshot) madeKey(ctx context.Context, sl *fsview.FileSlice) (string, e
 	}
 	h := newHasher(makeVersion)
 	h.add(strconv.Itoa(int(s.textual())), to.String(), s.state.mergeKey())
+	if s.window != nil {
+		h.add("changes", string(s.window.from), string(s.Instant()))
+	}
 	if sl.File != nil {
 		h.file(sl.File.Path, sl.File.Size, sl.File.ModTime, sl.File.ETag)
 	}

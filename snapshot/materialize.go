@@ -138,10 +138,8 @@ func (s *Snapshot) make(ctx context.Context, sl *fsview.FileSlice, f *os.File) (
 	return out.Flush()
 }
 
-const (
-	writeBuffer = 1 << 20
-	rowsAtOnce  = 256
-)
+// writeBuffer is the size in bytes of the buffer before a file that is made.
+const writeBuffer = 1 << 20
 
 // openBase opens the slice's base file; nil where it has none.
 func (s *Snapshot) openBase(ctx context.Context, b *fsview.BaseFile) (*parquetfile.File, func() error, error) {
@@ -212,9 +210,12 @@ func (s *Snapshot) writeParquet(ctx context.Context, sl *fsview.FileSlice, base 
 	if s.state.cfg.MetaFields {
 		name = s.madeName(sl)
 	}
-	if len(sl.Logs) == 0 {
+	switch {
+	case s.window != nil:
+		err = s.eachRow(ctx, sl, base, to, w.WriteRow)
+	case len(sl.Logs) == 0:
 		err = reshape(ctx, w, base, to, name)
-	} else {
+	default:
 		err = s.mergeInto(ctx, w, sl, base, to, name)
 	}
 	if err != nil {
@@ -243,77 +244,18 @@ func (s *Snapshot) mergeInto(ctx context.Context, w *parquetfile.Writer, sl *fsv
 
 // writeText writes the slice's rows as CSV or JSON lines, without meta columns.
 func (s *Snapshot) writeText(ctx context.Context, sl *fsview.FileSlice, base *parquetfile.File, out *bufio.Writer) error {
-	if len(sl.Logs) == 0 {
-		to, err := s.Schema(ctx)
-		if err != nil {
-			return err
-		}
-		return s.textOfBase(ctx, base, to, out)
+	to, err := s.Schema(ctx)
+	if len(sl.Logs) > 0 || s.window != nil {
+		to, err = s.FileSchema(ctx) // the meta columns are needed to merge and to tell changes
 	}
-	to, err := s.FileSchema(ctx)
 	if err != nil {
 		return err
 	}
-	return s.textOfMerge(ctx, sl, base, to, out)
-}
-
-func (s *Snapshot) textOfBase(ctx context.Context, base *parquetfile.File, to *schema.Schema, out *bufio.Writer) (err error) {
-	p, err := s.newText(to, out)
+	w, err := s.newText(to, out)
 	if err != nil {
 		return err
 	}
-	rows, err := base.Rows(ctx, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	buf := make([]record.Row, rowsAtOnce)
-	for {
-		n, err := rows.Read(buf)
-		for _, row := range buf[:n] {
-			if err := p.write(row); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (s *Snapshot) textOfMerge(ctx context.Context, sl *fsview.FileSlice, base *parquetfile.File, to *schema.Schema, out *bufio.Writer) (err error) {
-	m, err := s.merged(ctx, sl, base, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	p, err := s.newText(to, out)
-	if err != nil {
-		return err
-	}
-	rows, err := m.Records(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	buf := make([]record.Record, rowsAtOnce)
-	for {
-		n, err := rows.Read(ctx, buf)
-		for i := range buf[:n] {
-			if err := p.write(buf[i].Row); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return s.eachRow(ctx, sl, base, to, w.write)
 }
 
 // textWriter writes rows in the snapshot's text form.

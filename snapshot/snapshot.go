@@ -31,6 +31,7 @@ type Snapshot struct {
 	at        timeline.InstantTime
 	commit    *timeline.Instant // nil: all that has completed
 	rendering Rendering
+	window    *window // nil: the whole state
 	view      *fsview.View
 	rules     fsview.Rules
 
@@ -116,7 +117,7 @@ func (s *Snapshot) As(r Rendering) *Snapshot {
 	}
 	n := s.mu.as[r]
 	if n == nil {
-		n = &Snapshot{state: s.state, at: s.at, commit: s.commit, rules: s.rules, view: s.view, rendering: r}
+		n = &Snapshot{state: s.state, at: s.at, commit: s.commit, rules: s.rules, view: s.view, rendering: r, window: s.window}
 		s.mu.as[r] = n
 	}
 	return n
@@ -145,10 +146,15 @@ func (s *Snapshot) Partitions(ctx context.Context) ([]string, error) {
 // Slices returns the slices of a partition that hold its rows, by file id: its current rows, or in the optimized rendering those of its
 // base files.
 func (s *Snapshot) Slices(ctx context.Context, partition string) ([]fsview.FileSlice, error) {
+	list := s.view.Latest
 	if s.rendering == Optimized {
-		return s.view.LatestBase(ctx, partition)
+		list = s.view.LatestBase
 	}
-	return s.view.Latest(ctx, partition)
+	out, err := list(ctx, partition)
+	if err == nil && s.window != nil {
+		out = s.touched(out)
+	}
+	return out, err
 }
 
 // ForWrite returns, per file group of the partition, the slice that appends go to: that of a pending compaction where there is one.
