@@ -13,9 +13,9 @@
 //
 // # Keys
 //
-// gocloud.dev stores some keys under other names ("__0x25__" for "%" on Azure), which would show other engines other files. Such
-// paths are refused with an error that matches fs.ErrInvalid, before anything is read or written. Objects whose keys are no
-// paths (ending in a slash, with empty elements) are the directory markers of other tools; listings leave them out.
+// gocloud.dev or the provider stores some keys under other names (with control characters, say), which would show other engines
+// other files. Such paths are refused with an error that matches fs.ErrInvalid, before anything is read or written. On Azure that
+// would take in every "%", so there this package speaks to the provider's client itself. Objects whose keys are no paths (ending in a slash, with empty elements) are the directory markers of other tools; listings leave them out.
 package bucket
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 
 // Store is a storage.Store over a bucket.
 type Store struct {
-	b      *blob.Bucket
+	b      backend
 	prefix string
 	url    string
 	log    *slog.Logger
@@ -63,7 +63,8 @@ func New(b *blob.Bucket, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{b: b, prefix: o.Prefix, url: o.URL, log: o.Log, prov: providerOf(b)}
+	s := &Store{prefix: o.Prefix, url: o.URL, log: o.Log}
+	s.b, s.prov = backendOf(b)
 	if s.url == "" {
 		s.url = s.prov.name + "://bucket/" + strings.TrimSuffix(o.Prefix, "/")
 	}
@@ -131,14 +132,14 @@ func splitURL(rawURL string) (driverURL, prefix, shown string, err error) {
 
 // Properties implements storage.Store.
 func (s *Store) Properties() storage.Properties {
-	return storage.Properties{AtomicPutIfAbsent: true, ListAfterWrite: true, ConditionalPut: s.prov.matchWrite != nil}
+	return storage.Properties{AtomicPutIfAbsent: true, ListAfterWrite: true, ConditionalPut: s.prov.canMatch}
 }
 
 // URL implements storage.Store.
 func (s *Store) URL() string { return s.url }
 
 // Close implements storage.Store.
-func (s *Store) Close() error { return s.b.Close() }
+func (s *Store) Close() error { return s.b.close() }
 
 // key is the head of every method: a live context, and a path that is stored under its own name.
 func (s *Store) key(ctx context.Context, path string) (string, error) {
@@ -165,8 +166,8 @@ func (s *Store) checkKey(key string) error {
 	return nil
 }
 
-func (s *Store) info(path string, a *blob.Attributes) storage.Info {
-	return storage.Info{Path: path, Size: a.Size, ModTime: a.ModTime, ETag: s.prov.attrETag(a)}
+func info(path string, a attrs) storage.Info {
+	return storage.Info{Path: path, Size: a.size, ModTime: a.modTime, ETag: a.etag}
 }
 
 // Stat implements storage.Store.
@@ -175,11 +176,11 @@ func (s *Store) Stat(ctx context.Context, path string) (storage.Info, error) {
 	if err != nil {
 		return storage.Info{}, err
 	}
-	a, err := s.b.Attributes(ctx, key)
+	a, err := s.b.attributes(ctx, key)
 	if err != nil {
 		return storage.Info{}, s.failed(ctx, read, "stat", path, err)
 	}
-	return s.info(path, a), nil
+	return info(path, a), nil
 }
 
 // ReadAll implements storage.Store.
@@ -188,7 +189,7 @@ func (s *Store) ReadAll(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.b.ReadAll(ctx, key)
+	b, err := s.b.readAll(ctx, key)
 	if err != nil {
 		return nil, s.failed(ctx, read, "read", path, err)
 	}
@@ -201,11 +202,7 @@ func (s *Store) Delete(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	// Some providers answer alike whether the object was there or not.
-	if _, err := s.b.Attributes(ctx, key); err != nil {
-		return s.failed(ctx, read, "delete", path, err)
-	}
-	if err := s.b.Delete(ctx, key); err != nil {
+	if err := s.b.remove(ctx, key); err != nil {
 		return s.failed(ctx, change, "delete", path, err)
 	}
 	return nil

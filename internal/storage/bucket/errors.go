@@ -37,7 +37,7 @@ func (s *Store) failed(ctx context.Context, k kind, op, path string, err error) 
 		}
 		return fmt.Errorf("%s %s: %w", op, path, cerr)
 	}
-	switch gcerrors.Code(err) {
+	switch s.b.code(err) {
 	case gcerrors.NotFound:
 		if k == replace {
 			return fmt.Errorf("%s %s: it is gone: %w (%w)", op, path, storage.ErrPrecondition, err)

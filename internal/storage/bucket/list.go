@@ -2,12 +2,8 @@ package bucket
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 	"strings"
-
-	"gocloud.dev/blob"
 
 	"github.com/hudifs/hudifs/internal/storage"
 )
@@ -26,18 +22,17 @@ func (s *Store) List(ctx context.Context, prefix string, o storage.ListOptions) 
 			yield(storage.Info{}, err)
 			return
 		}
-		it := s.b.List(s.listOptions(prefix, o))
-		for {
-			obj, err := it.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
-			}
+		after := ""
+		if o.StartAfter != "" {
+			after = s.prefix + o.StartAfter
+		}
+		for l, err := range s.b.list(ctx, s.prefix+prefix, after, o.Recursive) {
 			if err != nil {
 				yield(storage.Info{}, s.failed(ctx, read, "list", prefix, err))
 				return
 			}
-			i, ok := s.listed(prefix, obj)
-			// StartAfter only spares the provider work; here it is exact.
+			i, ok := s.entry(prefix, l)
+			// Where to start only spares the provider work; here it is exact.
 			if ok && i.Path > o.StartAfter && !yield(i, nil) {
 				return
 			}
@@ -45,27 +40,13 @@ func (s *Store) List(ctx context.Context, prefix string, o storage.ListOptions) 
 	}
 }
 
-func (s *Store) listOptions(prefix string, o storage.ListOptions) *blob.ListOptions {
-	lo := &blob.ListOptions{Prefix: s.prefix + prefix}
-	if !o.Recursive {
-		lo.Delimiter = "/"
-	}
-	if o.StartAfter > prefix && s.prov.listAfter != nil {
-		lo.BeforeList = func(as func(any) bool) error {
-			s.prov.listAfter(as, s.prefix+o.StartAfter)
-			return nil
-		}
-	}
-	return lo
-}
-
-// listed makes an entry of a listed key; ok is false for keys that are no paths.
-func (s *Store) listed(prefix string, obj *blob.ListObject) (i storage.Info, ok bool) {
-	path, ok := strings.CutPrefix(obj.Key, s.prefix)
+// entry makes an entry of a listed key; ok is false for keys that are no paths.
+func (s *Store) entry(prefix string, l listed) (i storage.Info, ok bool) {
+	path, ok := strings.CutPrefix(l.key, s.prefix)
 	if !ok {
 		return i, false
 	}
-	if obj.IsDir {
+	if l.prefix {
 		dir, ok := strings.CutSuffix(path, "/")
 		if !ok || path == prefix || storage.CheckPath(dir) != nil {
 			return i, false
@@ -75,5 +56,5 @@ func (s *Store) listed(prefix string, obj *blob.ListObject) (i storage.Info, ok 
 	if storage.CheckPath(path) != nil {
 		return i, false
 	}
-	return storage.Info{Path: path, Size: obj.Size, ModTime: obj.ModTime, ETag: s.prov.listETag(obj)}, true
+	return info(path, l.attrs), true
 }

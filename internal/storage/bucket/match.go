@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	gcs "cloud.google.com/go/storage"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
-	azblobblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,9 +16,10 @@ import (
 	"github.com/hudifs/hudifs/internal/storage"
 )
 
-// provider is what differs between providers behind one portable interface. A nil function means that it cannot.
+// provider is what differs between providers behind the portable interface. A nil function means that it cannot.
 type provider struct {
 	name       string
+	canMatch   bool                                       // can replace one version
 	rewrites   func(key string) bool                      // gocloud.dev stores key under another name
 	matchWrite func(as func(any) bool, etag string) error // makes a write replace that version only
 	matchRead  func(as func(any) bool, etag string) error // makes a read be of that version
@@ -31,24 +29,28 @@ type provider struct {
 	readETag   func(r *blob.Reader) string                // the same for bytes being read; not every imitation of S3 heeds matchRead
 }
 
-func providerOf(b *blob.Bucket) provider {
+// backendOf picks the backend by the client behind b, and says what differs between providers.
+func backendOf(b *blob.Bucket) (backend, provider) {
 	var s3c *s3.Client
 	var gcsc *gcs.Client
 	var azc *container.Client
-	switch {
-	case b.As(&s3c):
-		return s3Provider()
-	case b.As(&gcsc):
-		return gcsProvider()
-	case b.As(&azc):
-		return azureProvider()
-	}
-	return provider{
+	p := provider{
 		name:     "mem",
 		attrETag: func(a *blob.Attributes) string { return bareETag(a.ETag) },
 		listETag: func(*blob.ListObject) string { return "" },
 		readETag: func(*blob.Reader) string { return "" },
 	}
+	switch {
+	case b.As(&s3c):
+		p = s3Provider()
+	case b.As(&gcsc):
+		p = gcsProvider()
+	case b.As(&azc):
+		p = azureProvider()
+		return &azure{b: b, c: azc}, p
+	}
+	p.canMatch = p.matchWrite != nil
+	return &portable{b: b, p: p}, p
 }
 
 // Headers quote etags, listings of some providers do not.
@@ -160,47 +162,15 @@ func gcsProvider() provider {
 	}
 }
 
+// azureProvider has only what is not done by its own backend.
 func azureProvider() provider {
-	conditions := func(etag string) *azblob.AccessConditions {
-		e := azcore.ETag(*quoted(etag))
-		return &azblob.AccessConditions{ModifiedAccessConditions: &azblobblob.ModifiedAccessConditions{IfMatch: &e}}
-	}
 	return provider{
-		name: "azblob",
+		name:     "azblob",
+		canMatch: true,
 		rewrites: func(key string) bool {
-			return escapes.MatchString(key) || strings.Contains(key, "../") ||
-				strings.ContainsFunc(key, func(r rune) bool { return r < 32 || r == 127 || strings.ContainsRune(`%#?\"`, r) })
-		},
-		matchWrite: func(as func(any) bool, etag string) error {
-			var o *azblob.UploadStreamOptions
-			if !as(&o) {
-				return unknownType("conditional write")
-			}
-			o.AccessConditions = conditions(etag)
-			return nil
-		},
-		matchRead: func(as func(any) bool, etag string) error {
-			var o *azblob.DownloadStreamOptions
-			if !as(&o) {
-				return unknownType("conditional read")
-			}
-			o.AccessConditions = conditions(etag)
-			return nil
-		},
-		attrETag: func(a *blob.Attributes) string { return bareETag(a.ETag) },
-		listETag: func(o *blob.ListObject) string {
-			var item container.BlobItem
-			if !o.As(&item) || item.Properties == nil || item.Properties.ETag == nil {
-				return ""
-			}
-			return bareETag(string(*item.Properties.ETag))
-		},
-		readETag: func(r *blob.Reader) string {
-			var out azblobblob.DownloadStreamResponse
-			if !r.As(&out) || out.ETag == nil {
-				return ""
-			}
-			return bareETag(string(*out.ETag))
+			// The service takes a backslash for a slash, and its listings are XML, which cannot hold control characters. A dot
+			// at the end of an element is dropped.
+			return strings.Contains(key, "./") || strings.HasSuffix(key, ".") || strings.ContainsFunc(key, func(r rune) bool { return r < 32 || r == 127 || r == '\\' })
 		},
 	}
 }

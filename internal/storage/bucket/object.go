@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 
-	"gocloud.dev/blob"
-
 	"github.com/hudifs/hudifs/internal/storage"
 )
 
@@ -19,18 +17,19 @@ func (s *Store) Open(ctx context.Context, path string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.b.Attributes(ctx, key)
+	a, err := s.b.attributes(ctx, key)
 	if err != nil {
 		return nil, s.failed(ctx, read, "open", path, err)
 	}
-	return &object{s: s, ctx: ctx, key: key, info: s.info(path, a)}, nil
+	return &object{s: s, ctx: ctx, key: key, attrs: a, info: info(path, a)}, nil
 }
 
 type object struct {
-	s    *Store
-	ctx  context.Context // of Open; the contract of storage.Object
-	key  string
-	info storage.Info
+	s     *Store
+	ctx   context.Context // of Open; the contract of storage.Object
+	key   string
+	attrs attrs
+	info  storage.Info
 }
 
 func (o *object) Info() storage.Info { return o.info }
@@ -58,26 +57,15 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (o *object) fetch(p []byte, off int64) (int, error) {
-	opts := &blob.ReaderOptions{}
-	if match := o.s.prov.matchRead; match != nil {
-		opts.BeforeRead = func(as func(any) bool) error { return match(as, o.info.ETag) }
-	}
-	r, err := o.s.b.NewRangeReader(o.ctx, o.key, off, int64(len(p)), opts)
-	if err != nil {
-		return 0, o.s.failed(o.ctx, readVersion, "read", o.info.Path, err)
-	}
-	defer r.Close()
-	have := o.s.prov.readETag(r)
-	if r.Size() != o.info.Size || (have != "" && have != o.info.ETag) || (have == "" && !r.ModTime().Equal(o.info.ModTime)) {
-		return 0, fmt.Errorf("read %s: it was replaced while it was open: %w", o.info.Path, storage.ErrPrecondition)
-	}
-	n, err := io.ReadFull(r, p)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	n, err := o.s.b.readRange(o.ctx, o.key, o.attrs, p, off)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, errChanged):
+		return 0, fmt.Errorf("read %s: %w: %w", o.info.Path, errChanged, storage.ErrPrecondition)
+	case o.ctx.Err() == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		// The provider promised these bytes; the connection was cut.
 		return n, fmt.Errorf("read %s: %d of %d bytes came: %w", o.info.Path, n, len(p), storage.ErrTransient)
 	}
-	if err != nil {
-		return n, o.s.failed(o.ctx, read, "read", o.info.Path, err)
-	}
-	return n, nil
+	return n, o.s.failed(o.ctx, readVersion, "read", o.info.Path, err)
 }

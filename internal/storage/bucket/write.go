@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 
-	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
 	"github.com/hudifs/hudifs/internal/storage"
@@ -18,6 +17,8 @@ import (
 const (
 	// idKey is the metadata name of a write's identity. Letters only: Azure wants identifiers.
 	idKey = "hudifsid"
+	// contentType is said outright, or the first bytes would be guessed at.
+	contentType = "application/octet-stream"
 	// streamFrom is the size in bytes from which Create streams; smaller objects are one request at Commit.
 	streamFrom = 8 << 20
 )
@@ -50,7 +51,7 @@ func (s *Store) PutIfMatch(ctx context.Context, path string, data []byte, etag s
 
 // PutIfMatchID implements storage.IDPutter.
 func (s *Store) PutIfMatchID(ctx context.Context, path string, data []byte, etag, id string) (storage.Info, error) {
-	if s.prov.matchWrite == nil {
+	if !s.prov.canMatch {
 		return storage.Info{}, fmt.Errorf("put %s if it is %s: %s cannot: %w", path, etag, s.prov.name, errors.ErrUnsupported)
 	}
 	if etag == "" {
@@ -65,19 +66,12 @@ func (s *Store) put(w write, data []byte) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	w.key, w.size = key, int64(len(data))
-	return w.settle(s.b.Upload(w.ctx, key, bytes.NewReader(data), w.options()))
+	return w.settle(w.upload(w.ctx, bytes.NewReader(data)))
 }
 
-func (w *write) options() *blob.WriterOptions {
-	o := &blob.WriterOptions{
-		ContentType: "application/octet-stream", // no guessing from the first bytes
-		IfNotExist:  w.mode == storage.PutIfAbsent && w.match == "",
-		Metadata:    map[string]string{idKey: w.id},
-	}
-	if w.match != "" {
-		o.BeforeWrite = func(as func(any) bool) error { return w.s.prov.matchWrite(as, w.match) }
-	}
-	return o
+func (w *write) upload(ctx context.Context, r io.Reader) error {
+	c := condition{etag: w.match, absent: w.match == "" && w.mode == storage.PutIfAbsent}
+	return w.s.b.upload(ctx, w.key, r, w.id, c)
 }
 
 // settle turns the provider's answer to a write into what has happened.
@@ -98,18 +92,18 @@ func (w *write) settle(answer error) (storage.Info, error) {
 	if w.ctx.Err() != nil || (!lost && !errors.Is(err, storage.ErrAmbiguous)) {
 		return storage.Info{}, err
 	}
-	a, herr := w.s.b.Attributes(w.ctx, w.key)
+	a, herr := w.s.b.attributes(w.ctx, w.key)
 	switch {
-	case herr == nil && a.Metadata[idKey] == w.id:
+	case herr == nil && a.id == w.id:
 		w.s.log.Info("a write whose answer was lost has happened", "path", w.path)
-		return w.s.info(w.path, a), nil
+		return info(w.path, a), nil
 	case herr == nil && w.mode == storage.PutIfAbsent && w.match == "":
 		// Another's object is there: ours was not first, and if it is still on its way it will be refused.
 		return storage.Info{}, fmt.Errorf("put %s: %w", w.path, storage.ErrExists)
 	case isConflict(answer):
 		// Two conditional requests met and neither need have won.
 		return storage.Info{}, fmt.Errorf("put %s: %w: %w", w.path, storage.ErrTransient, answer)
-	case herr != nil && gcerrors.Code(herr) != gcerrors.NotFound:
+	case herr != nil && w.s.b.code(herr) != gcerrors.NotFound:
 		return storage.Info{}, fmt.Errorf("put %s: %w: %w; looking who won: %w", w.path, storage.ErrAmbiguous, answer, herr)
 	}
 	return storage.Info{}, err
@@ -117,11 +111,11 @@ func (w *write) settle(answer error) (storage.Info, error) {
 
 // done describes the version just written.
 func (w *write) done() (storage.Info, error) {
-	a, err := w.s.b.Attributes(w.ctx, w.key)
+	a, err := w.s.b.attributes(w.ctx, w.key)
 	switch {
-	case err == nil && a.Metadata[idKey] == w.id:
-		return w.s.info(w.path, a), nil
-	case err == nil, gcerrors.Code(err) == gcerrors.NotFound:
+	case err == nil && a.id == w.id:
+		return info(w.path, a), nil
+	case err == nil, w.s.b.code(err) == gcerrors.NotFound:
 		// Replaced or deleted already. The etag is one that matches no version.
 		return storage.Info{Path: w.path, Size: w.size, ETag: "superseded-" + w.id}, nil
 	}
@@ -137,8 +131,7 @@ func (s *Store) Create(ctx context.Context, path string, mode storage.PutMode) (
 	return &writer{w: write{s: s, ctx: ctx, path: path, key: key, mode: mode, id: rand.Text()}}, nil
 }
 
-// writer keeps a small object in memory and streams a larger one through one upload, because the streamed writers of
-// gocloud.dev crash on failures on Azure.
+// writer keeps a small object in memory and streams a larger one through one upload.
 type writer struct {
 	w     write
 	buf   []byte
@@ -181,9 +174,8 @@ func (w *writer) stream() {
 	ctx, cancel := context.WithCancel(w.w.ctx)
 	r, p := io.Pipe()
 	w.cancel, w.pipe, w.result = cancel, p, make(chan error, 1)
-	opts := w.w.options()
 	go func() {
-		err := w.w.s.b.Upload(ctx, w.w.key, r, opts)
+		err := w.w.upload(ctx, r)
 		r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // whoever still writes hears of it
 		w.result <- err
 	}()
@@ -198,7 +190,7 @@ func (w *writer) Commit() (storage.Info, error) {
 	}
 	w.ended = true
 	if w.pipe == nil {
-		return w.w.settle(w.w.s.b.Upload(w.w.ctx, w.w.key, bytes.NewReader(w.buf), w.w.options()))
+		return w.w.settle(w.w.upload(w.w.ctx, bytes.NewReader(w.buf)))
 	}
 	defer w.cancel()
 	w.pipe.Close()
