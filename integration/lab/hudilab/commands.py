@@ -1,5 +1,7 @@
 """What a judge does when asked: each method of Judge is a command, its arguments the members of the request."""
 
+import hashlib
+
 from . import disk, hudirs, parquet, read, values
 from .table import KEYGENS, PLAIN
 
@@ -90,23 +92,23 @@ class Judge:
         return self._service("run_clustering", table, op, {"hoodie.clustering.plan.strategy.small.file.limit": "100000000"} | (options or {}))
 
     def clean(self, table, retained=1):
-        return self.call(f"call run_clean(path => '{table}', retain_commits => {int(retained)})")
+        return self._on(table, f"call run_clean(table => '{self._named(table)}', retain_commits => {int(retained)})")
 
     def savepoint(self, table, instant):
-        return self.call(f"call create_savepoint(path => '{table}', commit_time => '{instant}')")
+        return self._on(table, f"call create_savepoint(path => '{table}', commit_time => '{instant}')")
 
     def restore(self, table, instant):
-        return self.call(f"call rollback_to_savepoint(path => '{table}', instant_time => '{instant}')")
+        return self._on(table, f"call rollback_to_savepoint(path => '{table}', instant_time => '{instant}')")
 
     def rollback(self, table, instant):
-        return self.call(f"call rollback_to_instant(path => '{table}', instant_time => '{instant}')")
+        return self._on(table, f"call rollback_to_instant(table => '{self._named(table)}', instant_time => '{instant}')")
 
     def show_commits(self, table):
-        return self.call(f"call show_commits(path => '{table}', limit => 1000)")
+        return self.call(f"call show_commits(table => '{self._named(table)}', limit => 1000)")
 
     def validate_metadata(self, table):
         """Compares the metadata table with the files; the procedure fails where they differ."""
-        return self.call(f"call validate_metadata_table_files(path => '{table}')")
+        return self.call(f"call validate_metadata_table_files(table => '{self._named(table)}')")
 
     def hudirs_write(self, table, operation, rows):
         return hudirs.write(table, operation, rows)
@@ -120,6 +122,23 @@ class Judge:
         if self.s is None:
             raise ValueError("this judge was started without Spark (bundle none)")
         return self.s
+
+    def _named(self, table):
+        """The name of the table in the session's catalog, for the procedures that take no path; registered on first use."""
+        name = "lab_" + hashlib.sha256(str(table).encode()).hexdigest()[:16]
+        self._spark().spark.sql(f"create table if not exists {name} using hudi location '{table}'")
+        return name
+
+    def _on(self, table, statement):
+        """Runs a procedure with the table's options in the session, so that it keeps no metadata table of its own accord."""
+        conf, options = self._spark().spark.conf, self._options(table)
+        for k, v in options.items():
+            conf.set(k, v)
+        try:
+            return self.call(statement)
+        finally:
+            for k in options:
+                conf.unset(k)
 
     def _schema(self, table):
         from pyspark.sql.types import StructType
@@ -162,7 +181,7 @@ class Judge:
         o = {k: v for k, v in (self._options(table) | options).items() if "," not in v}
         o.pop("hoodie.table.name")
         text = ",".join(f"{k}={v}" for k, v in o.items())
-        return self.call(f"call {name}(op => '{op}', path => '{table}', options => '{text}')")
+        return self._on(table, f"call {name}(op => '{op}', path => '{table}', options => '{text}')")
 
 
 def _hudirs_version():

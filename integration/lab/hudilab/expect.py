@@ -88,7 +88,7 @@ def _window(t, kind, begin, end, out):
 def first_line(err):
     """The telling line of a Java exception."""
     lines = [x.strip() for x in str(err).splitlines() if x.strip()]
-    told = [x for x in lines if "Exception" in x and "Py4J" not in x and "An error occurred" not in x]
+    told = [x.lstrip(": ") for x in lines if x.startswith(": ") or ("Exception" in x and "Py4J" not in x)]
     line = (told or lines or ["?"])[0]
     for x in lines:
         if x.startswith("Caused by:"):
