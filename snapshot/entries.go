@@ -123,8 +123,11 @@ func (s *Snapshot) Lookup(ctx context.Context, path string) (Entry, error) {
 func (s *Snapshot) entryOf(ctx context.Context, dir string, sl *fsview.FileSlice) (Entry, error) {
 	e := Entry{slice: sl, ModTime: sliceTime(sl)}
 	verbatim, err := s.verbatim(ctx, sl)
+	if err == nil {
+		err = s.checkColumns(ctx, sl)
+	}
 	if corrupt.Is(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, tableconfig.ErrUnsupported) {
-		verbatim, e.err, err = true, err, nil
+		verbatim, e.err, err = sl.File != nil, err, nil
 	}
 	if err != nil {
 		return Entry{}, err

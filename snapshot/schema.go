@@ -10,7 +10,6 @@ import (
 
 	"github.com/hudifs/hudifs/internal/parquetfile"
 	"github.com/hudifs/hudifs/internal/schema"
-	"github.com/hudifs/hudifs/internal/tableconfig"
 	"github.com/hudifs/hudifs/snapshot/fsview"
 	"github.com/hudifs/hudifs/timeline"
 )
@@ -54,8 +53,29 @@ func (c *schemaCache) parse(text string) (*schema.Schema, error) {
 }
 
 // Schema is the table's schema at this commit, without Hudi's meta columns: that of the newest commit which may have changed it, else of
-// any commit, else the one the table was created with, else that of a base file (data.md §12.1).
+// any commit, else the one the table was created with, else that of a base file (data.md §12.1). Where columns have ids, former names
+// are aliases.
 func (s *Snapshot) Schema(ctx context.Context) (*schema.Schema, error) {
+	s.mu.Lock()
+	sc := s.mu.schema
+	s.mu.Unlock()
+	if sc != nil {
+		return sc, nil
+	}
+	sc, err := s.storedSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sc, err = s.aliasedSchema(ctx, sc); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.schema = sc
+	return sc, nil
+}
+
+func (s *Snapshot) storedSchema(ctx context.Context) (*schema.Schema, error) {
 	st := s.state
 	n := len(st.order)
 	if s.commit != nil {
@@ -142,9 +162,6 @@ func (s *Snapshot) reshape(ctx context.Context, f *fsview.BaseFile) (bool, error
 		return false, nil
 	case lacksOnly:
 		return s.state.table.opts.UnifySchema, nil
-	}
-	if s.evolved() {
-		return false, fmt.Errorf("%s was written under an older schema, and columns of this table are known by ids (schema-on-read evolution): %w", f.Path, tableconfig.ErrUnsupported)
 	}
 	return true, nil
 }

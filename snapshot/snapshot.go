@@ -37,10 +37,10 @@ type Snapshot struct {
 
 	mu struct {
 		sync.Mutex
-		as         map[Rendering]*Snapshot // of the Parquet rendering: the others
-		tree       map[string][]string     // directory → its child directories; nil: not made yet
-		dirs       map[string][]Entry      // listings made so far
-		fileSchema *schema.Schema
+		as                 map[Rendering]*Snapshot // of the Parquet rendering: the others
+		tree               map[string][]string     // directory → its child directories; nil: not made yet
+		dirs               map[string][]Entry      // listings made so far
+		schema, fileSchema *schema.Schema          // once asked for
 	}
 }
 

@@ -28,6 +28,7 @@ type state struct {
 	done      map[timeline.InstantTime]timeline.InstantTime // completion of every committed instant that a file or commit has
 	facts     map[timeline.InstantTime]*facts
 	archived  archived
+	columns   evolutionOnce
 	index     *fsview.Index
 	replaced  map[fsview.FileGroupID][]timeline.InstantTime
 	writers   map[string][]timeline.InstantTime // log file → commits that wrote to it, where names don't tell
