@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"syscall"
+	"time"
 )
 
 // When is a file complete? Closing a descriptor sends FLUSH, and the last one RELEASE. Only FLUSH can tell the program that its rows
@@ -121,21 +122,35 @@ func (h *dropHandle) Release(context.Context) syscall.Errno {
 		h.end()
 		return 0
 	}
+	at := n.at()
+	if n.f.procs.maps(h.opener, n.ino, path.Base(at)) {
+		n.f.work.Go(func() { // the handle counts as a writer until then
+			h.awaitUnmapped(path.Base(at))
+			h.leave(at)
+		})
+		return 0
+	}
+	h.leave(at)
+	return 0
+}
+
+// leave takes the handle from the writers; the last one decides about the file.
+func (h *dropHandle) leave(at string) {
+	n := h.n
 	n.mu.Lock()
 	delete(n.mu.writers, h)
-	last := len(n.mu.writers) == 0
 	killed := n.mu.killed
 	now := n.print(h)
 	changed := now != n.mu.baseline && now.size > 0
-	if last && changed && killed == "" {
+	decides := changed && len(n.mu.writers) == 0 && !n.gone.Load()
+	if decides && killed == "" {
 		n.mu.baseline = now
 	}
 	n.mu.Unlock()
-	if !last || !changed || n.gone.Load() {
+	if !decides {
 		h.end()
-		return 0
+		return
 	}
-	at := n.at()
 	n.f.work.Go(func() {
 		if killed != "" {
 			h.abandon(at, killed)
@@ -144,7 +159,22 @@ func (h *dropHandle) Release(context.Context) syscall.Errno {
 		}
 		h.end()
 	})
-	return 0
+}
+
+// mapPoll is how often a file that is written through a memory map is looked at.
+const mapPoll = 200 * time.Millisecond
+
+// awaitUnmapped waits while the process that opened the file has it in its memory: with passthrough such a map outlives RELEASE and
+// goes on changing the file, and nothing tells us of its end.
+func (h *dropHandle) awaitUnmapped(name string) {
+	f := h.n.f
+	for f.procs.maps(h.opener, h.n.ino, name) {
+		select {
+		case <-time.After(mapPoll):
+		case <-f.stopping: // the drop stays as it is and is found at the next start
+			return
+		}
+	}
 }
 
 func (h *dropHandle) abandon(at, why string) {

@@ -62,6 +62,7 @@ func (n *dropNode) fill(a *fuse.Attr, i DropInfo) {
 	n.f.fileAttr(a, i.Size, i.ModTime)
 	a.Mode = syscall.S_IFREG | uint32(i.Mode.Perm())
 	a.Uid, a.Gid = i.UID, i.GID
+	a.Ino = n.ino // the answer to a change of attributes must say it, too: /proc shows what the kernel was told last
 	if n.gone.Load() {
 		a.Nlink = 0
 	}

@@ -62,6 +62,7 @@ func TestSealing(t *testing.T) {
 		{"mv from outside", "echo row > /tmp/src.$$; mv /tmp/src.$$ $M/ingest/a.csv", []string{"a.csv=row\n"}, 0, false},
 		{"append", "cd $M/ingest; echo one > a.csv; echo two >> a.csv; cat a.csv | wc -l | grep -q 2", []string{"a.csv=one\n", "a.csv=two\n"}, 0, false},
 		{"append twice to a new one", "cd $M/ingest; echo one >> a.csv; echo two >> a.csv", []string{"a.csv=one\n", "a.csv=two\n"}, 0, false},
+		{"append while it is read", "cd $M/ingest; echo a > .x; exec 4<.x; echo b >> .x; cat <&4 | wc -l | grep -q 2", nil, 0, false},
 		{"names that never commit", "cd $M/ingest; echo a > .x; echo b > notes; cat .x notes; rm .x; mv notes _notes", nil, 0, false},
 		{"directory renamed in", "cd $M/ingest; mkdir .b; echo 1 > .b/x.csv; echo 2 > .b/y.csv; mv .b b; ls b", []string{"b/x.csv=1\n|b/y.csv=2\n"}, 0, false},
 		{"directory filled in place", "cd $M/ingest; mkdir -p d/k=1; echo 1 > d/k=1/x.csv; echo 2 > d/y.csv", []string{"d/k=1/x.csv=1\n", "d/y.csv=2\n"}, 0, false},
@@ -362,6 +363,33 @@ func TestReadsOwnPendingDrop(t *testing.T) {
 		}
 		m.end()
 	}
+}
+
+// TestWriteThroughMap: closing the descriptor is not the end while the file is mapped.
+func TestWriteThroughMap(t *testing.T) {
+	m := mount(t, childConfig{})
+	f, err := os.OpenFile(m.path("ingest/a.csv"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(4); err != nil {
+		t.Fatal(err)
+	}
+	b, err := syscall.Mmap(int(f.Fd()), 0, 4, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if s := m.ask("state"); len(s.Commits) != 0 {
+		t.Errorf("committed %q while the file is mapped", s.Commits)
+	}
+	copy(b, "row\n")
+	if err := syscall.Munmap(b); err != nil {
+		t.Fatal(err)
+	}
+	m.until("the commit", func(s childState) bool { return s.committed("a.csv=row\n") })
 }
 
 func TestFlockAndFsyncDir(t *testing.T) {

@@ -110,6 +110,7 @@ func (d *ingestDir) attr(ctx context.Context, a *fuse.Attr) syscall.Errno {
 
 func (d *ingestDir) dirAttr(a *fuse.Attr, i DropInfo) {
 	d.f.dirAttr(a, i.ModTime)
+	a.Ino = d.ino
 	if d.tree.closed() {
 		return
 	}

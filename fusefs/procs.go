@@ -136,7 +136,11 @@ func (p *procs) holds(pid uint32, ino uint64, name string, self bool) bool {
 	return len(queue) > 0
 }
 
+// holdsOne looks at one process's descriptors and memory maps: a file may be written through its map after the descriptor is closed.
 func (p *procs) holdsOne(pid uint32, ino uint64, name string) (held, known bool) {
+	if p.maps(pid, ino, name) {
+		return true, true
+	}
 	dir := fmt.Sprintf("%s/%d/fd", p.root, pid)
 	d, err := os.Open(dir)
 	if err != nil {
@@ -160,6 +164,23 @@ func (p *procs) holdsOne(pid uint32, ino uint64, name string) (held, known bool)
 		}
 	}
 	return false, true
+}
+
+// maps reports whether the process has the file in its memory.
+func (p *procs) maps(pid uint32, ino uint64, name string) bool {
+	b, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", p.root, pid))
+	if err != nil {
+		return false
+	}
+	want := strconv.FormatUint(ino, 10)
+	for line := range bytes.Lines(b) {
+		// address permissions offset device inode path
+		f := bytes.Fields(line)
+		if len(f) > 5 && string(f[4]) == want && bytes.Contains(line, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // fdInode reads the inode number of a descriptor without asking the file system, which is us.

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -67,7 +68,11 @@ func (s *tableSource) Open(ctx context.Context, at timeline.InstantTime, v View)
 }
 
 func (s *tableSource) ResolveTime(ctx context.Context, spec string, now time.Time) (timeline.InstantTime, error) {
-	return s.t.ResolveTime(ctx, spec, now)
+	at, err := s.t.ResolveTime(ctx, spec, now)
+	if errors.Is(err, snapshot.ErrTimeSpec) {
+		err = fmt.Errorf("%w (%w)", err, fs.ErrNotExist) // as a name, a text that is no time is one that does not exist
+	}
+	return at, err
 }
 
 func timelineName(i timeline.Instant) string {

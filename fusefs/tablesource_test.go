@@ -81,6 +81,11 @@ func TestRealTables(t *testing.T) {
 			if _, err := s.Open(t.Context(), "20000101000000000", ""); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("an unknown commit opens with %v", err)
 			}
+			for _, spec := range []string{"nonsense", "20000101000000000", "", "-"} {
+				if at, err := s.ResolveTime(t.Context(), spec, time.Now()); errno(err) != syscall.ENOENT {
+					t.Errorf("ResolveTime(%q) = %q, %v; want ENOENT", spec, at, err)
+				}
+			}
 			if _, err := s.Open(t.Context(), commits[0].Instant, "nonsense"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("an unknown view opens with %v", err)
 			}

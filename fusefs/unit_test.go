@@ -219,7 +219,16 @@ func TestProcs(t *testing.T) {
 	if p.holds(me, ino, name, false) {
 		t.Error("no child holds the file")
 	}
+	file.Truncate(1)
+	mapped, err := syscall.Mmap(int(file.Fd()), 0, 1, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
 	file.Close()
+	if !p.holds(me, ino, name, true) {
+		t.Error("a file that is mapped and closed is not found")
+	}
+	syscall.Munmap(mapped)
 	if p.holds(me, ino, name, true) {
 		t.Error("a closed file is found")
 	}
