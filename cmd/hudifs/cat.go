@@ -104,7 +104,7 @@ func catSlice(ctx context.Context, w *bufio.Writer, s *snapshot.Snapshot, sl fsv
 			if perr != nil {
 				return perr
 			}
-			if _, werr := w.Write(line); werr != nil {
+			if _, werr := w.Write(append(line, '\n')); werr != nil {
 				return werr
 			}
 		}

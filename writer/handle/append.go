@@ -173,7 +173,7 @@ func (a *Append) open(ctx context.Context) error {
 	if !a.e.LogNamedByDelta {
 		at = a.slice.Base
 	}
-	token := fmt.Sprintf("%d-0-%d", a.task, a.task)
+	token := tokenOf(a.task)
 	name := fmt.Sprintf(".%s_%s.log.%d_%s", a.slice.Group.FileID, at, a.version, token)
 	if err := a.e.Txn.MarkLog(ctx, a.part, name); err != nil {
 		return err

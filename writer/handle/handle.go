@@ -51,11 +51,14 @@ func (e *Env) maxBytes() int64 {
 	return DefaultMaxBytes
 }
 
-// token is a write token: unique within the write, whatever is retried (data.md §1.1). task is its first number, which also stands in sequence numbers.
+// token is a write token: unique within the write, whatever is retried (data.md §1.1). task is its first number, which also stands in sequence numbers. The middle number
+// keeps clear of the reserved tokens 0-0-0 and 1-0-1: a log file with the latter passes for a rollback command.
 func (e *Env) token() (task int64, token string) {
 	task = e.tokens.Add(1) - 1
-	return task, fmt.Sprintf("%d-0-%d", task, task)
+	return task, tokenOf(task)
 }
+
+func tokenOf(task int64) string { return fmt.Sprintf("%d-1-%d", task, task) }
 
 // NewFileIDPrefix is a random UUID; a file id is the prefix, a dash and a counter.
 func NewFileIDPrefix() string {
