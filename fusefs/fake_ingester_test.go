@@ -350,6 +350,7 @@ func (in *fakeIngester) commit(ctx context.Context, batch []*fakeDrop, names []s
 	for _, d := range batch {
 		d.info.State = DropCommitted
 	}
+	sort.Strings(lines)
 	in.mu.commits = append(in.mu.commits, strings.Join(lines, "|"))
 	in.mu.Unlock()
 	in.onCommit(names)
