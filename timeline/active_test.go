@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,35 +70,18 @@ func TestTransitions(t *testing.T) {
 	}
 	for _, tc := range tests {
 		a, st := active(t, tc.layout)
-		i := Instant{Time: T, Action: tc.action}
-		var err error
-		if tc.action != Savepoint {
-			if i, err = a.Request(t.Context(), T, tc.action, []byte("plan")); err != nil {
-				t.Errorf("layout %d %s: Request: %v", tc.layout, tc.action, err)
-				continue
-			}
-		}
-		if i, err = a.Start(t.Context(), i, nil); err != nil {
-			t.Errorf("layout %d %s: Start: %v", tc.layout, tc.action, err)
-			continue
-		}
-		done, err := a.Complete(t.Context(), i, C, []byte("body"))
+		done, err := throughStates(t, a, tc.action, T, C)
 		if err != nil {
-			t.Errorf("layout %d %s: Complete: %v", tc.layout, tc.action, err)
+			t.Errorf("layout %d %s: %v", tc.layout, tc.action, err)
 			continue
 		}
-		want := map[string]bool{}
+		var want []string
 		for _, f := range strings.Fields(strings.ReplaceAll(tc.want, "_C", "_"+C)) {
-			want[config(t, tc.layout).TimelineDir()+T+f] = true
+			want = append(want, config(t, tc.layout).TimelineDir()+T+f)
 		}
-		for _, p := range st.Paths() {
-			if !want[p] {
-				t.Errorf("layout %d %s: unexpected file %s", tc.layout, tc.action, p)
-			}
-			delete(want, p)
-		}
-		if len(want) > 0 {
-			t.Errorf("layout %d %s: missing files %v", tc.layout, tc.action, want)
+		slices.Sort(want)
+		if got := st.Paths(); !slices.Equal(got, want) {
+			t.Errorf("layout %d %s: files %v, want %v", tc.layout, tc.action, got, want)
 		}
 		tl, err := a.Load(t.Context())
 		if err != nil {
@@ -116,6 +100,21 @@ func TestTransitions(t *testing.T) {
 			t.Errorf("layout %d %s: ReadInflight of the completed instant = %q, %v", tc.layout, tc.action, body, err)
 		}
 	}
+}
+
+// throughStates requests, starts and completes an instant.
+func throughStates(t *testing.T, a *Active, act Action, at, done InstantTime) (Instant, error) {
+	i := Instant{Time: at, Action: act}
+	var err error
+	if act != Savepoint {
+		if i, err = a.Request(t.Context(), at, act, []byte("plan")); err != nil {
+			return i, err
+		}
+	}
+	if i, err = a.Start(t.Context(), i, nil); err != nil {
+		return i, err
+	}
+	return a.Complete(t.Context(), i, done, []byte("body"))
 }
 
 func TestTransitionsRefused(t *testing.T) {

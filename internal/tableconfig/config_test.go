@@ -231,3 +231,24 @@ func checkReal(t *testing.T, name string, c *Config) {
 		t.Errorf("%s: no record keys", name)
 	}
 }
+
+// FuzzConfig checks that no file makes Parse panic, and that what it accepts survives being written again.
+func FuzzConfig(f *testing.F) {
+	f.Add(minimal(6, "hoodie.table.type=MERGE_ON_READ", "hoodie.table.precombine.field=ts"))
+	f.Add(minimal(8, "hoodie.table.keygenerator.type=CUSTOM", "hoodie.table.partition.fields=a:SIMPLE,b:TIMESTAMP"))
+	f.Add(minimal(9, "hoodie.record.merge.mode=CUSTOM", "hoodie.table.checksum="+Checksum("", "t")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("f", data)
+		if err != nil {
+			return
+		}
+		again, err := Parse("f", c.Properties().Bytes())
+		if err != nil {
+			t.Fatalf("parse what was printed: %v", err)
+		}
+		c.props, again.props = nil, nil
+		if !reflect.DeepEqual(c, again) {
+			t.Errorf("after a round trip %+v, want %+v", again, c)
+		}
+	})
+}
