@@ -41,7 +41,7 @@ with --execute only what is planned already is carried out.`,
 			}
 			return withTable(cmd, pos[0], func(ctx context.Context, t *snapshot.Table) error {
 				log, _ := logger(cmd)
-				w, err := writer.New(writer.Options{Table: t, Log: log, DisableMetadataTable: disableMetadata})
+				w, err := writer.New(writer.Options{Table: t, Lock: tableLock(pos[0]), Log: log, DisableMetadataTable: disableMetadata})
 				if err != nil {
 					return err
 				}

@@ -333,7 +333,7 @@ func (d *demonstration) withoutMount(why string) error {
 		return err
 	}
 	defer st.Close()
-	w, err := writer.New(writer.Options{Table: t})
+	w, err := writer.New(writer.Options{Table: t, Lock: tableLock(d.table)})
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func (d *demonstration) withoutMount(why string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(putFile(d.ctx, b, f, action.OpUpsert, ingest.DecodeOptions{}), err); err != nil {
+		if err := putFile(d.ctx, b, f, ingest.Input{}); err != nil {
 			return err
 		}
 		c, err := b.Commit(d.ctx, writer.CommitOptions{})

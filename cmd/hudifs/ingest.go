@@ -49,12 +49,14 @@ func newPut() *cobra.Command {
 			}
 			return withTable(cmd, pos[0], func(ctx context.Context, t *snapshot.Table) error {
 				log, _ := logger(cmd)
-				w, err := writer.New(writer.Options{Table: t, Log: log, DisableMetadataTable: disableMetadata})
+				w, err := writer.New(writer.Options{Table: t, Lock: tableLock(pos[0]), Log: log, DisableMetadataTable: disableMetadata})
 				if err != nil {
 					return err
 				}
 				for _, files := range groups {
-					if err := put(ctx, cmd, w, op, files, ingest.DecodeOptions{Delimiter: delimiter[0], NullToken: null, FillMissing: fillMissing}); err != nil {
+					in := ingest.Input{KeysOnly: op == action.OpDelete, Keys: ingest.KeyColumns(t.Config()),
+						Options: ingest.DecodeOptions{Delimiter: delimiter[0], NullToken: null, FillMissing: fillMissing}}
+					if err := put(ctx, cmd, w, op, files, in); err != nil {
 						return err
 					}
 				}
@@ -72,14 +74,14 @@ func newPut() *cobra.Command {
 	return cmd
 }
 
-func put(ctx context.Context, cmd *cobra.Command, w *writer.Writer, op action.WriteOperation, files []string, o ingest.DecodeOptions) error {
+func put(ctx context.Context, cmd *cobra.Command, w *writer.Writer, op action.WriteOperation, files []string, in ingest.Input) error {
 	b, err := w.NewBatch(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	for _, name := range files {
-		if err := putFile(ctx, b, name, op, o); err != nil {
+		if err := putFile(ctx, b, name, in); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -91,7 +93,8 @@ func put(ctx context.Context, cmd *cobra.Command, w *writer.Writer, op action.Wr
 	return err
 }
 
-func putFile(ctx context.Context, b *writer.Batch, name string, op action.WriteOperation, o ingest.DecodeOptions) error {
+// putFile adds one file's rows to the batch; in says how files are read.
+func putFile(ctx context.Context, b *writer.Batch, name string, in ingest.Input) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -101,7 +104,8 @@ func putFile(ctx context.Context, b *writer.Batch, name string, op action.WriteO
 	if err != nil {
 		return err
 	}
-	rows, err := ingest.Decode(ctx, ingest.Input{Name: name, R: f, Size: info.Size(), Schema: b.Schema(), Options: o, KeysOnly: op == action.OpDelete})
+	in.Name, in.R, in.Size, in.Schema = name, f, info.Size(), b.Schema()
+	rows, err := ingest.Decode(ctx, in)
 	if err != nil {
 		return err
 	}

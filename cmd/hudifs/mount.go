@@ -34,6 +34,9 @@ type mountFlags struct {
 	cacheSize, memory   byteSize
 	maxDrop, maxStaged  byteSize
 	poll                time.Duration
+	openTimeout         time.Duration
+	sealTimeout         time.Duration
+	ingestMode          fileMode
 	disableMetadata     bool
 	allowOther          bool
 	nonEmpty            bool
@@ -48,7 +51,7 @@ type mountFlags struct {
 }
 
 func newMount() *cobra.Command {
-	f := mountFlags{cacheSize: 10 << 30, memory: 256 << 20, prepare: 256 << 20}
+	f := mountFlags{cacheSize: 10 << 30, memory: 256 << 20, prepare: 256 << 20, ingestMode: 0o755}
 	cmd := &cobra.Command{
 		Use:   "mount SOURCE MOUNTPOINT",
 		Short: "Mount a table as a directory",
@@ -71,6 +74,9 @@ With --daemon it returns once the mount answers and serves on in the background.
 	fl.BoolVar(&f.compact, "compact", true, "compact a merge-on-read table in the background when that is due")
 	compactionFlags(cmd, &f.compaction)
 	fl.DurationVar(&f.poll, "poll", time.Second, "how often to look for other writers' commits where the store sends no events")
+	fl.DurationVar(&f.openTimeout, "open-timeout", 30*time.Second, "how long stat and open wait for a file that has to be made first")
+	fl.DurationVar(&f.sealTimeout, "seal-timeout", 5*time.Minute, "how long close, fsync and rename of a drop wait for its commit")
+	fl.Var(&f.ingestMode, "ingest-mode", "permissions of the ingest directories, in octal")
 	fl.BoolVar(&f.disableMetadata, "disable-metadata-table", false, "let the first commit switch the table's metadata table off, which hudifs does not write")
 	fl.BoolVar(&f.allowOther, "allow-other", os.Geteuid() == 0, "let other users in")
 	fl.BoolVar(&f.nonEmpty, "allow-non-empty", false, "mount over a directory that is not empty")
@@ -100,6 +106,9 @@ func mountCommand(cmd *cobra.Command, source, mountpoint string, f mountFlags) e
 	}
 	if len(f.delimiter) != 1 {
 		return usageError{fmt.Errorf("--csv-delimiter %q: want one character", f.delimiter)}
+	}
+	if f.openTimeout <= 0 || f.sealTimeout <= 0 {
+		return usageError{errors.New("--open-timeout and --seal-timeout: want a time above zero")}
 	}
 	if f.daemon {
 		return daemonize(cmd, source, mountpoint)
@@ -210,7 +219,7 @@ func (m *mounted) openWriter(ctx context.Context, state string) error {
 	if m.f.readOnly {
 		return nil
 	}
-	w, err := writer.New(writer.Options{Table: m.table, Log: m.log, MemoryBytes: int64(m.f.memory), TempDir: state, DisableMetadataTable: m.f.disableMetadata})
+	w, err := writer.New(writer.Options{Table: m.table, Lock: tableLock(m.source), Log: m.log, MemoryBytes: int64(m.f.memory), TempDir: state, DisableMetadataTable: m.f.disableMetadata})
 	if errors.Is(err, writer.ErrNotWritable) {
 		m.noDrops = err
 		m.log.Warn("the table takes no drops", "err", err)
@@ -251,6 +260,7 @@ func (m *mounted) openFS(state string) (err error) {
 	cfg := fusefs.Config{
 		Source: fusefs.NewTableSource(m.table), Log: m.log, ReadOnly: m.f.readOnly, SpaceDir: state, Changed: m.changed,
 		UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Views: m.views(),
+		IngestMode: uint32(m.f.ingestMode), OpenTimeout: m.f.openTimeout, SealTimeout: m.f.sealTimeout,
 		Reload: func(ctx context.Context) error { return m.watch.Poke(ctx) },
 		Control: []fusefs.ControlFile{
 			{Name: "status.json", Content: m.status},

@@ -15,6 +15,8 @@ import (
 	"github.com/hudifs/hudifs/internal/storage/bucket"
 	"github.com/hudifs/hudifs/internal/storage/local"
 	"github.com/hudifs/hudifs/snapshot"
+	"github.com/hudifs/hudifs/writer/lock"
+	"github.com/hudifs/hudifs/writer/lock/flock"
 )
 
 // localPath returns the directory that source names on this machine; ok is false for a bucket.
@@ -71,6 +73,15 @@ func openTable(ctx context.Context, source string, o snapshot.Options) (*snapsho
 		return nil, nil, err
 	}
 	return t, st, nil
+}
+
+// tableLock is the lock that keeps all hudifs processes of this machine out of each other's commits. A bucket has none: nil, a lock of one process.
+func tableLock(source string) lock.Provider {
+	dir, isLocal, err := localPath(source)
+	if err != nil || !isLocal {
+		return nil
+	}
+	return flock.New(dir)
 }
 
 // defaultCacheDir is where caches and staged drops lie: one directory per user.

@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"snapshot/merge/mergetest", "snapshot/metatable"},
 	{"snapshot"},
 	{"writer/lock", "writer/conflict", "writer/handle", "writer/index"},
-	{"writer/lock/memlock", "writer/lock/filelock", "writer/lock/locktest", "writer/index/indextest", "writer/metawriter"},
+	{"writer/lock/memlock", "writer/lock/filelock", "writer/lock/flock", "writer/lock/locktest", "writer/index/indextest", "writer/metawriter"},
 	{"writer/txn"},
 	{"writer/service"},
 	{"writer"},

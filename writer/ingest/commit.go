@@ -217,7 +217,7 @@ func (q *Queue) decode(ctx context.Context, b *writer.Batch, n *node) (dropMark,
 		return dropMark{}, 0, fmt.Errorf("read drop %s: %w", n.Path, err)
 	}
 	rows, err := Decode(ctx, Input{Name: n.Path, R: f, Size: before.size, Skip: n.Skip, Schema: b.Schema(), Fixed: fixedColumns(n.Path),
-		Options: q.o.Decode, KeysOnly: n.Operation == opDelete, TempDir: q.spool.dir})
+		Options: q.o.Decode, KeysOnly: n.Operation == opDelete, Keys: KeyColumns(q.o.Table.Config()), TempDir: q.spool.dir})
 	if err != nil {
 		return dropMark{}, 0, err
 	}

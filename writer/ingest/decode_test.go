@@ -358,3 +358,31 @@ func BenchmarkCSV(b *testing.B) {
 		}
 	}
 }
+
+func TestDeletesNeedTheirKeys(t *testing.T) {
+	cases := []struct{ name, file, text, missing string }{
+		{"csv with both", "x.csv", "id,note\na,p\n", ""},
+		{"csv without partition", "x.csv", "id\na\n", "note"},
+		{"csv without key", "x.csv", "note\np\n", "id"},
+		{"csv below its partition", "note=p/x.csv", "id\na\n", ""},
+		{"json with both", "x.jsonl", `{"id":"a","note":"p"}`, ""},
+		{"json in the default partition", "x.jsonl", `{"id":"a","note":null}`, ""},
+		{"json without partition", "x.jsonl", `{"id":"a","note":"p"}` + "\n" + `{"id":"a"}`, "note"},
+		{"json without key", "x.jsonl", `{"note":"p"}`, "id"},
+		{"json below its partition", "note=p/x.jsonl", `{"id":"a"}`, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			in := input(t, c.file, c.text)
+			in.KeysOnly, in.Keys, in.Fixed = true, []string{"id", "note"}, fixedColumns(c.file)
+			_, err := decodeAll(t, in)
+			var re *RowError
+			switch {
+			case c.missing == "" && err != nil:
+				t.Errorf("error %v, want none", err)
+			case c.missing != "" && (!errors.As(err, &re) || re.Column != c.missing):
+				t.Errorf("error %v, want one that names column %s", err, c.missing)
+			}
+		})
+	}
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/hudifs/hudifs/internal/record"
 	"github.com/hudifs/hudifs/internal/schema"
+	"github.com/hudifs/hudifs/internal/tableconfig"
 )
 
 // Input is a sealed drop to decode.
@@ -20,9 +22,23 @@ type Input struct {
 	Schema  *schema.Schema    // of the rows to yield; Hudi's meta columns, where it has them, are left null
 	Fixed   map[string]string // columns that the drop's directory names give (k=v), as text
 	Options DecodeOptions
-	// KeysOnly: rows name what is to be deleted, so columns may be missing; those that are there must still be the table's.
+	// KeysOnly: rows name what is to be deleted, so columns but those of Keys may be missing; those that are there must still be the table's.
 	KeysOnly bool
-	TempDir  string // for formats that need random access to what is compressed; "" is the system's
+	// Keys are the columns without which no row is found, of a table KeyColumns: a delete that lacks one would look in the wrong partition and delete nothing.
+	Keys    []string
+	TempDir string // for formats that need random access to what is compressed; "" is the system's
+}
+
+// KeyColumns lists the top-level columns that say which row of the table one is, and in which partition it lies.
+func KeyColumns(cfg *tableconfig.Config) []string {
+	fields := slices.Clone(cfg.RecordKeys)
+	if cfg.Partitioned() {
+		fields = append(fields, cfg.PartitionNames()...)
+	}
+	for i, f := range fields {
+		fields[i], _, _ = strings.Cut(f, ".")
+	}
+	return fields
 }
 
 // DecodeOptions are the text formats' settings; the zero value is the documented default.

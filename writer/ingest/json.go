@@ -323,10 +323,26 @@ func (r *jsonReader) fields(obj *fastjson.Object) (rerr *RowError) {
 			rerr = &RowError{Column: name, Code: "header", Msg: "the column is given by the directory name and by the file"}
 		}
 	}
-	if rerr == nil && !r.in.Options.FillMissing && !r.in.KeysOnly {
+	switch {
+	case rerr != nil:
+	case r.in.KeysOnly:
+		rerr = r.missingKey()
+	case !r.in.Options.FillMissing:
 		rerr = r.missing()
 	}
 	return rerr
+}
+
+// missingKey refuses a row of a delete that does not say which row it means.
+func (r *jsonReader) missingKey() *RowError {
+	for _, name := range r.in.Keys {
+		ci, ok := r.build.t.byName[name]
+		if _, fixed := r.in.Fixed[name]; !ok || fixed || r.seen[ci] == r.rows {
+			continue
+		}
+		return &RowError{Column: name, Code: "header", Msg: "missing" + toFind(r.in)}
+	}
+	return nil
 }
 
 // missing refuses a row that leaves out a column: an upsert would overwrite it with null. An explicit null is the way to say that.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -110,6 +111,8 @@ func (t *table) missing(seen map[string]bool, in *Input) error {
 		f := t.columns[ci].field
 		switch {
 		case seen[name]:
+		case in.KeysOnly && slices.Contains(in.Keys, name):
+			required = append(required, name)
 		case in.KeysOnly, f.Type.Nullable && in.Options.FillMissing:
 		case f.Type.Nullable:
 			nullable = append(nullable, name)
@@ -120,13 +123,21 @@ func (t *table) missing(seen map[string]bool, in *Input) error {
 	sort.Strings(required)
 	sort.Strings(nullable)
 	if len(required) > 0 {
-		return &RowError{Line: 1, Column: required[0], Code: "header", Msg: fmt.Sprintf("missing; the file must carry %s", strings.Join(required, ", "))}
+		return &RowError{Line: 1, Column: required[0], Code: "header", Msg: fmt.Sprintf("missing; the file must carry %s%s", strings.Join(required, ", "), toFind(in))}
 	}
 	if len(nullable) > 0 {
 		return &RowError{Line: 1, Column: nullable[0], Code: "header",
 			Msg: fmt.Sprintf("missing: %s; an upsert would overwrite it with null in every row. Add the column, or allow it with fill-missing-columns", strings.Join(nullable, ", "))}
 	}
 	return nil
+}
+
+// toFind says why a delete needs a column.
+func toFind(in *Input) string {
+	if !in.KeysOnly {
+		return ""
+	}
+	return ", without which the rows to delete can't be found"
 }
 
 // hint finds a column that differs in case only.
