@@ -121,10 +121,7 @@ func (b *Batch) stage(row record.Row) (staged, error) {
 		return staged{}, &RowError{Code: "key", Err: err}
 	}
 	r := record.Record{Key: key, Row: row}
-	b.p.merger.Prepare(&r)
-	if b.op == action.OpDelete {
-		r.Op = record.OpDelete
-	}
+	b.prepare(&r)
 	at, err := b.rows.Append(row)
 	return staged{key: key, at: at, op: r.Op}, err
 }
@@ -191,11 +188,13 @@ func (b *Batch) combine(old int32, s staged) error {
 
 func sameRow(a, b record.Row) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
+// prepare finds out what a record does. A delete names keys: it has no event of its own and wins by arriving later.
 func (b *Batch) prepare(r *record.Record) {
-	b.p.merger.Prepare(r)
 	if b.op == action.OpDelete {
-		r.Op = record.OpDelete
+		r.Op, r.Ordering = record.OpDelete, record.Ordering{}
+		return
 	}
+	b.p.merger.Prepare(r)
 }
 
 // record reads record i with its row, appended to buf[:0].

@@ -31,7 +31,7 @@ func (b *Batch) write(ctx context.Context, t *txn.Txn, places []*assignment) (ma
 	run := func(partition string, fn func(context.Context) ([]action.WriteStat, error)) {
 		g.Go(func() error {
 			got, err := fn(gctx)
-			if err != nil {
+			if err != nil || len(got) == 0 {
 				return err
 			}
 			mu.Lock()
@@ -150,11 +150,7 @@ func (b *Batch) appendLog(ctx context.Context, env *handle.Env, a *assignment, s
 		if err == nil {
 			buf = r.Row
 			if r.Op == record.OpDelete {
-				o := r.Ordering
-				if b.op == action.OpDelete {
-					o = record.Ordering{} // a key alone: the delete wins by arriving later
-				}
-				h.Delete(r.Key, o)
+				h.Delete(r.Key, r.Ordering)
 			} else {
 				err = h.Update(ctx, r.Key.RecordKey, r.Row)
 			}
@@ -173,6 +169,14 @@ func (b *Batch) appendLog(ctx context.Context, env *handle.Env, a *assignment, s
 // changes merges the records with the rows that they change.
 func (b *Batch) changes(ctx context.Context, s *fsview.FileSlice, updates []match) ([]handle.Change, error) {
 	sort.Slice(updates, func(i, j int) bool { return updates[i].pos < updates[j].pos })
+	if b.op == action.OpDelete {
+		// Deletes by key ask no merge rule, whatever the table's payload class makes of rows that say they are deleted.
+		out := make([]handle.Change, 0, len(updates))
+		for _, u := range updates {
+			out = append(out, handle.Change{Pos: u.pos, Key: b.recs[u.rec].key})
+		}
+		return out, nil
+	}
 	base, closer, err := b.baseRows(ctx, s, updates)
 	if err != nil {
 		return nil, err

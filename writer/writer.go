@@ -48,6 +48,8 @@ type Options struct {
 	// DisableMetadataTable lets the first write switch the table's metadata table off, lawfully: other engines then list files, and may build it anew (data.md §9.13).
 	DisableMetadataTable bool
 
+	Owner string // names this process in locks and heartbeats; default host, boot, process and its start
+
 	// Committed, where not nil, is told of every commit right after it completed.
 	Committed func(timeline.Instant)
 }
@@ -97,7 +99,7 @@ func New(o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{o: o, log: o.Log, seq: make(chan struct{}, 1)}
-	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Log: o.Log, Undo: w.undo})
+	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Owner: o.Owner, Log: o.Log, Undo: w.undo})
 	return w, nil
 }
 

@@ -60,7 +60,7 @@ type parquetBlock struct {
 
 // NewAppend returns a handle that appends to the slice: the one that a pending compaction will make where there is one.
 func (e *Env) NewAppend(partition string, slice *fsview.FileSlice) *Append {
-	a := &Append{e: e, slice: slice, part: partition, began: time.Now(), version: nextLogVersion(e, slice)}
+	a := &Append{e: e, slice: slice, part: partition, began: time.Now()}
 	a.task = e.tokens.Add(1) - 1
 	if e.MetaFields {
 		a.stamp = newStamp(e.Txn.Time(), partition, slice.Group.FileID, a.task)
@@ -69,20 +69,6 @@ func (e *Env) NewAppend(partition string, slice *fsview.FileSlice) *Append {
 		a.enc = avrocodec.NewEncoder(e.Schema)
 	}
 	return a
-}
-
-// nextLogVersion is 1 where a log file belongs to its delta commit; else one more than the slice has.
-func nextLogVersion(e *Env, slice *fsview.FileSlice) int {
-	n := 1
-	if e.LogNamedByDelta {
-		return n
-	}
-	for i := range slice.Logs {
-		if v := int(slice.Logs[i].Version); v >= n {
-			n = v + 1
-		}
-	}
-	return n
 }
 
 // Update appends a row of Env.Schema; its meta columns are filled in.
@@ -173,7 +159,11 @@ func (a *Append) open(ctx context.Context) error {
 	if !a.e.LogNamedByDelta {
 		at = a.slice.Base
 	}
-	token := tokenOf(a.task)
+	var err error
+	if a.version, err = nextLogVersion(ctx, a.e.Store, a.part, a.slice.Group.FileID, at); err != nil {
+		return err
+	}
+	token := a.e.tokenOf(a.task)
 	name := fmt.Sprintf(".%s_%s.log.%d_%s", a.slice.Group.FileID, at, a.version, token)
 	if err := a.e.Txn.MarkLog(ctx, a.part, name); err != nil {
 		return err
@@ -184,7 +174,6 @@ func (a *Append) open(ctx context.Context) error {
 	}
 	a.cur = &openLog{name: name, vers: a.version, out: out, buf: bufio.NewWriterSize(out, 256<<10)}
 	a.cur.w = logfile.NewWriter(a.cur.buf)
-	a.version++
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hudifs/hudifs/internal/parquetfile"
@@ -38,7 +39,9 @@ type Env struct {
 	LogNamedByDelta bool // log files bear the instant of their delta commit; otherwise that of their slice's base file
 	ParquetLogs     bool // data blocks are Parquet; otherwise Avro
 
-	tokens atomic.Int64
+	tokens  atomic.Int64
+	once    sync.Once
+	attempt int // random: two attempts at one instant never make the same name
 }
 
 // DefaultMaxBytes is hoodie.parquet.max.file.size.
@@ -55,10 +58,17 @@ func (e *Env) maxBytes() int64 {
 // keeps clear of the reserved tokens 0-0-0 and 1-0-1: a log file with the latter passes for a rollback command.
 func (e *Env) token() (task int64, token string) {
 	task = e.tokens.Add(1) - 1
-	return task, tokenOf(task)
+	return task, e.tokenOf(task)
 }
 
-func tokenOf(task int64) string { return fmt.Sprintf("%d-1-%d", task, task) }
+func (e *Env) tokenOf(task int64) string {
+	e.once.Do(func() {
+		var b [3]byte
+		rand.Read(b[:]) // never fails
+		e.attempt = int(b[0])<<16 | int(b[1])<<8 | int(b[2])
+	})
+	return fmt.Sprintf("%d-1-%d", task, e.attempt)
+}
 
 // NewFileIDPrefix is a random UUID; a file id is the prefix, a dash and a counter.
 func NewFileIDPrefix() string {

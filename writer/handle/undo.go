@@ -25,19 +25,9 @@ func Undo(ctx context.Context, st storage.Store, log string, by, target timeline
 	if err != nil {
 		return "", 0, err
 	}
-	dir := partition
-	if dir != "" {
-		dir += "/"
-	}
-	next := int64(1)
-	for info, err := range st.List(ctx, dir, storage.ListOptions{}) {
-		if err != nil {
-			return "", 0, fmt.Errorf("list logs beside %s: %w", log, err)
-		}
-		l, err := fsview.ParseLogFileName(path.Base(info.Path))
-		if err == nil && l.FileID == mine.FileID && l.Instant == mine.Instant {
-			next = max(next, int64(l.Version)+1)
-		}
+	next, err := nextLogVersion(ctx, st, partition, mine.FileID, mine.Instant)
+	if err != nil {
+		return "", 0, err
 	}
 	var buf bytes.Buffer
 	if _, err := logfile.NewWriter(&buf).Rollback(string(by), string(target)); err != nil {
@@ -49,4 +39,23 @@ func Undo(ctx context.Context, st storage.Store, log string, by, target timeline
 		return "", 0, fmt.Errorf("append rollback command: %w", err)
 	}
 	return p, info.Size, nil
+}
+
+// nextLogVersion is one more than the greatest version of a log file of the group and instant, of whatever writer and whether or not it was committed.
+func nextLogVersion(ctx context.Context, st storage.Store, partition, fileID string, at timeline.InstantTime) (int, error) {
+	dir := partition
+	if dir != "" {
+		dir += "/"
+	}
+	next := 1
+	for info, err := range st.List(ctx, dir, storage.ListOptions{}) {
+		if err != nil {
+			return 0, fmt.Errorf("list log files of %q: %w", partition, err)
+		}
+		l, err := fsview.ParseLogFileName(path.Base(info.Path))
+		if err == nil && l.FileID == fileID && l.Instant == at {
+			next = max(next, int(l.Version)+1)
+		}
+	}
+	return next, nil
 }

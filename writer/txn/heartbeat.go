@@ -46,7 +46,7 @@ func (m *Manager) startHeartbeat(ctx context.Context, at timeline.InstantTime) (
 
 func (h *heartbeat) send(ctx context.Context) error {
 	began := time.Now()
-	if _, err := h.m.o.Store.Put(ctx, h.path, []byte(processName()+"\n"), storage.PutReplace); err != nil {
+	if _, err := h.m.o.Store.Put(ctx, h.path, []byte(h.m.o.Owner+"\n"), storage.PutReplace); err != nil {
 		return err
 	}
 	h.mu.Lock()

@@ -30,7 +30,7 @@ type Options struct {
 	Active *timeline.Active
 	Clock  *timeline.TableClock
 	Lock   lock.Provider
-	Owner  string       // names this process in the lock; default host and process
+	Owner  string       // names this process in the lock and in heartbeats; default host, boot, process and its start
 	Log    *slog.Logger // nil: discard
 
 	// HeartbeatInterval is how often a running write says that it is alive; default and Hudi's: one minute.
