@@ -23,7 +23,8 @@ type GoldenTable struct {
 // Index says what the engine did to a golden table and what it read; expected/index.json of the zip.
 type Index struct {
 	Name       string          `json:"name"`
-	Engine     string          `json:"engine"`
+	Engine     string          `json:"engine"`  // that read the rows
+	Writer     string          `json:"writer"`  // that wrote the table; "" where it is the same
 	Version    int             `json:"version"` // table version when the last operation was done
 	Type       string          `json:"type"`    // "COW" or "MOR"
 	Operations []string        `json:"operations"`

@@ -14,6 +14,7 @@ def texts(t):
     out, index = {}, {
         "name": t.name,
         "engine": f"Apache Hudi {t.s.bundle} on Spark 3.5",
+        "writer": f"Apache Hudi {t.writer}",
         "version": t.version,
         "type": t.kind,
         "operations": t.ops,

@@ -69,9 +69,9 @@ def without(t, *columns):
     return lambda rows: [tuple(r[i] for i in keep) for r in rows]
 
 
-def unread(t):
-    """Columns that the engine writes and can't read again: 0.15.0 stumbles over lists of lists and of decimals."""
-    return ("f_lists", "f_deep") if t.version == 6 else ()
+def unread(t, before=9):
+    """Columns that the engine writes and can't read again: releases before 1.2 stumble over lists of lists and of decimals."""
+    return ("f_lists", "f_deep") if t.version < before else ()
 
 
 @scenario()
@@ -85,7 +85,7 @@ def types(t):
 @scenario()
 def types_lists3(t):
     """All types with three-level lists, null elements among them."""
-    cut = without(t, *unread(t))
+    cut = without(t, *unread(t, before=8))
     with t.hadoop({"parquet.avro.write-old-list-structure": "false"}):
         nulls = list(full(3))
         nulls[14], nulls[16] = [None, 1, None], [["a", None], None]

@@ -76,17 +76,11 @@ def timed(t, column, values, **opts):
     t.insert([(f"n{i}", v, 1, "c") for i, v in enumerate(values[:2])])
 
 
-@scenario(versions=(8, 9))
+@scenario()
 def timestamp_millis(t):
     """The timestamp generator over epoch milliseconds, hive style."""
     t.opt(datasource__write__hive_style_partitioning="true")
     timed(t, "bigint", [1700000000123, 1700086400000, 0, -1], timestamp__type="EPOCHMILLISECONDS", output__dateformat="yyyy-MM-dd", timezone="UTC")
-
-
-@scenario(versions=(6,), bundle="1.2.0")
-def timestamp_number(t):
-    """Version 6 with the timestamp generator over a number, by 1.2.0: 0.15.0 writes such a table but can't read it."""
-    timed(t, "bigint", [1700000000123, 1700086400000, 0], timestamp__type="EPOCHMILLISECONDS", output__dateformat="yyyy-MM-dd", timezone="UTC")
 
 
 @scenario(versions=(6, 9))
@@ -96,13 +90,13 @@ def timestamp_text(t):
     timed(t, "string", values, timestamp__type="DATE_STRING", output__dateformat="yyyy/MM/dd", timezone="UTC", input__dateformat="yyyy-MM-dd'T'HH:mm:ss.SSSZ")
 
 
-@scenario(versions=(9,), types=("COW",))
+@scenario(versions=(6, 9), types=("COW",))
 def timestamp_seconds(t):
     """The timestamp generator over epoch seconds."""
     timed(t, "bigint", [1700000000, 1700086400, 86400], timestamp__type="UNIX_TIMESTAMP", output__dateformat="yyyyMMdd-HH", timezone="GMT+8:00")
 
 
-@scenario(versions=(9,), types=("COW",))
+@scenario(versions=(6, 9), types=("COW",))
 def timestamp_scalar(t):
     """The timestamp generator over days."""
     timed(t, "int", [19700, 19701, 0], timestamp__type="SCALAR", timestamp__scalar__time__unit="DAYS", output__dateformat="yyyy-MM", timezone="UTC")
