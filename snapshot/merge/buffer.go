@@ -189,16 +189,13 @@ func (b *buffer) setOf(fields []int) int32 {
 	return i
 }
 
-// record rebuilds the record of an entry, with its row decoded into dst.
-func (b *buffer) record(key string, e *entry, dst record.Row) (record.Record, error) {
+// bare rebuilds the record of an entry; unread stands for its row.
+func (b *buffer) bare(key string, e *entry) record.Record {
 	r := record.Record{Key: record.Key{RecordKey: key}, Op: e.op, Ordering: e.ord, Position: e.pos, Partial: b.sets[e.partial]}
 	if e.row != noRow {
-		var err error
-		if r.Row, err = b.store.Row(e.row, dst); err != nil {
-			return r, err
-		}
+		r.Row = unread
 	}
-	return r, nil
+	return r
 }
 
 // spill moves all entries to partition files.

@@ -362,3 +362,18 @@ func merged(t testing.TB, in SliceInput) ([]string, Stats, error) {
 	}
 	return first, stats, nil
 }
+
+// shared is a file that several opened logs read.
+type shared struct {
+	io.ReaderAt
+	info storage.Info
+}
+
+func (o shared) Info() storage.Info { return o.info }
+func (o shared) Close() error       { return nil }
+
+func fileLog(path string, r io.ReaderAt, size int64) Log {
+	return Log{Path: path, Size: size, Open: func(context.Context) (storage.Object, error) {
+		return shared{r, storage.Info{Path: path, Size: size}}, nil
+	}}
+}

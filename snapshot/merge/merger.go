@@ -42,7 +42,7 @@ type RecordMerger interface {
 	PreCombine(older, newer record.Record) (record.Record, error)
 	// Combine merges a base row with what its key's updates came to.
 	Combine(base, update record.Record) (record.Record, Outcome, error)
-	// Insert is what an update without a base row comes to; ok false: nothing.
+	// Insert is what an update without a base row comes to; ok false: nothing. It may not look into the row, which need not be decoded.
 	Insert(update record.Record) (rec record.Record, ok bool, err error)
 	// Base says how much of a base row Combine looks at. An update with Partial always needs the row.
 	Base() BaseNeed

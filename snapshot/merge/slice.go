@@ -181,10 +181,7 @@ func (s *Slice) resolveGroup(ctx context.Context, g *group) error {
 		if e.used || e.op == record.OpDelete {
 			continue
 		}
-		rec, err := s.buf.record(g.keys[i], e, nil)
-		if err != nil {
-			return err
-		}
+		rec := s.buf.bare(g.keys[i], e)
 		out, ok, err := s.merger.Insert(rec)
 		if err != nil {
 			return err
@@ -222,11 +219,14 @@ func (s *Slice) combine(ctx context.Context, g *group, hits []hit) error {
 	var scratch record.Row
 	one := func(h hit, base record.Record) error {
 		e := &g.entries[h.entry]
-		update, err := s.buf.record(g.keys[h.entry], e, scratch[:0])
-		if err != nil {
-			return err
+		update := s.buf.bare(g.keys[h.entry], e)
+		var err error
+		if need == NeedRow && e.row != noRow {
+			if update.Row, err = s.buf.store.Row(e.row, scratch[:0]); err != nil {
+				return err
+			}
+			scratch = update.Row
 		}
-		scratch = update.Row
 		out, how, err := s.merger.Combine(base, update)
 		if err != nil {
 			return fmt.Errorf("merge key %q with its base row: %w", g.keys[h.entry], err)
