@@ -81,7 +81,7 @@ func (b *builder) archivedReplaces(ctx context.Context, oldest timeline.InstantT
 				g := fsview.FileGroupID{Partition: p, FileID: id}
 				if have, err := b.index.Group(ctx, g); err != nil {
 					return err
-				} else if have != nil {
+				} else if have != nil || b.ghosts[g] != nil {
 					a.replaced[g] = append(a.replaced[g], e.Time)
 				}
 			}

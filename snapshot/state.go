@@ -248,7 +248,7 @@ func (b *builder) relistTouched(ctx context.Context) error {
 	}
 	for _, f := range b.removed {
 		_, name := splitPath(f.name)
-		if err := b.ghosts.add(ctx, b.index, f.partition, name); err != nil {
+		if err := b.ghosts.add(ctx, b.index, f.partition, name, f.until); err != nil {
 			return err
 		}
 	}

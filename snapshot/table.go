@@ -169,6 +169,16 @@ func (t *Table) Commits(ctx context.Context) ([]Commit, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
+	if len(s.commits) == 0 && len(s.order) > 0 {
+		// Commits and cleans went on while the files were listed, so far that nothing of this timeline is left: it is out of date.
+		if _, err := t.Reload(ctx); err != nil {
+			return nil, err
+		}
+		s = t.state.Load()
+		if err := s.prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return s.commits, nil
 }
 

@@ -16,10 +16,13 @@ import (
 // known.
 type ghosts map[fsview.FileGroupID]*ghostGroup
 
-type ghostGroup struct{ fsview.Listed }
+type ghostGroup struct {
+	fsview.Listed
+	until map[string]timeline.InstantTime // path → first commit that whoever removed the file has spared; "": nobody said
+}
 
 // add notes the file of the partition unless the index lists it. Names that are no data files are passed over.
-func (g ghosts) add(ctx context.Context, x *fsview.Index, partition, name string) error {
+func (g ghosts) add(ctx context.Context, x *fsview.Index, partition, name string, until timeline.InstantTime) error {
 	path := name
 	if partition != "" {
 		path = partition + "/" + name
@@ -35,8 +38,11 @@ func (g ghosts) add(ctx context.Context, x *fsview.Index, partition, name string
 	}
 	gg := g[add.ID]
 	if gg == nil {
-		gg = &ghostGroup{fsview.Listed{ID: add.ID}}
+		gg = &ghostGroup{Listed: fsview.Listed{ID: add.ID}, until: map[string]timeline.InstantTime{}}
 		g[add.ID] = gg
+	}
+	if until != "" {
+		gg.until[path] = until
 	}
 	if !gg.Has(path) {
 		gg.Bases, gg.Logs = append(gg.Bases, add.Bases...), append(gg.Logs, add.Logs...)
@@ -71,7 +77,7 @@ func (b *builder) checkFiles(ctx context.Context, m body) error {
 				continue
 			}
 			_, name := splitPath(stats[i].Path)
-			if err := b.ghosts.add(ctx, b.index, p, name); err != nil {
+			if err := b.ghosts.add(ctx, b.index, p, name, ""); err != nil {
 				return err
 			}
 		}
@@ -92,10 +98,14 @@ func (b *builder) readCleans(ctx context.Context) error {
 			continue
 		}
 		b.cleans[i.File] = true
+		until := timeline.InstantTime(m.EarliestToRetain)
+		if until == "" {
+			until = i.Time // by versions: the newest slices of that moment were kept
+		}
 		for p, c := range m.Partitions {
 			b.touched[p] = true
 			for _, f := range c.Deleted {
-				b.removed = append(b.removed, removedFile{p, f})
+				b.removed = append(b.removed, removedFile{p, f, until})
 			}
 		}
 	}
@@ -107,21 +117,25 @@ func (b *builder) readCleans(ctx context.Context) error {
 		for p, files := range m.Files {
 			b.touched[p] = true
 			for _, f := range files {
-				b.removed = append(b.removed, removedFile{p, f.Path})
+				b.removed = append(b.removed, removedFile{p, f.Path, ""})
 			}
 		}
 		for p, files := range m.OldFiles {
 			b.touched[p] = true
 			for _, f := range files {
-				b.removed = append(b.removed, removedFile{p, f})
+				b.removed = append(b.removed, removedFile{p, f, ""})
 			}
 		}
 	}
 	return nil
 }
 
-// removedFile is a file that a clean names, by name or whole path.
-type removedFile struct{ partition, name string }
+// removedFile is a file that a clean names, by name or whole path. A clean spares every state from its limit on, which is therefore whole as
+// far as the clean goes, also where nothing tells any more that the file's group was replaced.
+type removedFile struct {
+	partition, name string
+	until           timeline.InstantTime
+}
 
 // vanished notes the files that the previous state listed and that are gone.
 func (b *builder) vanished(ctx context.Context) error {
@@ -132,12 +146,12 @@ func (b *builder) vanished(ctx context.Context) error {
 		}
 		for _, g := range old {
 			for _, f := range g.Bases {
-				if err := b.ghosts.add(ctx, b.index, p, f.String()); err != nil {
+				if err := b.ghosts.add(ctx, b.index, p, f.String(), ""); err != nil {
 					return err
 				}
 			}
 			for _, f := range g.Logs {
-				if err := b.ghosts.add(ctx, b.index, p, f.String()); err != nil {
+				if err := b.ghosts.add(ctx, b.index, p, f.String(), ""); err != nil {
 					return err
 				}
 			}
@@ -164,7 +178,7 @@ func (b *builder) readSavepoints(ctx context.Context) error {
 		for p, s := range m.Partitions {
 			for _, name := range s.Files {
 				_, name = splitPath(name)
-				if err := missing.add(ctx, b.index, p, name); err != nil {
+				if err := missing.add(ctx, b.index, p, name, ""); err != nil {
 					return err
 				}
 			}
@@ -216,19 +230,23 @@ func (b *builder) breakGroup(ctx context.Context, id fsview.FileGroupID, gg *gho
 		if err != nil {
 			return err
 		}
-		if !ok || !gg.in(s) {
+		if !ok {
 			continue
 		}
 		for _, i := range b.order[from:to] {
-			b.broken[i.Time] = true
+			b.broken[i.Time] = b.broken[i.Time] || gg.in(s, i.Time)
 		}
 	}
 	return nil
 }
 
-// in reports whether the slice has one of the ghosts.
-func (g *ghostGroup) in(s fsview.FileSlice) bool {
-	return s.File != nil && g.Has(s.File.Path) || slices.ContainsFunc(s.Logs, func(l fsview.LogFile) bool { return g.Has(l.Path) })
+// in reports whether the slice has one of the ghosts, as the latest slice of the state after commit at.
+func (g *ghostGroup) in(s fsview.FileSlice, at timeline.InstantTime) bool {
+	missing := func(path string) bool {
+		until := g.until[path]
+		return g.Has(path) && (until == "" || at.Compare(until) < 0)
+	}
+	return s.File != nil && missing(s.File.Path) || slices.ContainsFunc(s.Logs, func(l fsview.LogFile) bool { return missing(l.Path) })
 }
 
 // changePoints are the positions in the order of commits at which something of the group becomes visible or is replaced.
