@@ -76,12 +76,6 @@ func (s *fakeSource) remove(at timeline.InstantTime) {
 
 func (s *fakeSource) called(what string) { s.mu.calls[what]++ }
 
-func (s *fakeSource) count(what string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.calls[what]
-}
-
 func (s *fakeSource) Name() string { return "trips" }
 func (s *fakeSource) URL() string  { return "file:///data/trips" }
 

@@ -295,7 +295,7 @@ func TestHistories(t *testing.T) {
 			m := model{}
 			seen := map[timeline.InstantTime][]string{}
 			for step := range int64(14) {
-				at := o.step(rnd, step, m, len(v.o.OrderingFields) > 0)
+				at := o.step(rnd, step, m, len(v.o.OrderingFields) > 0, true)
 				if at == "" {
 					continue
 				}
@@ -312,11 +312,17 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// keyDeletes are deletes without an ordering value: Hudi 1.0.2 can't compact a slice in which a row follows one (a class cast error between its Integer 0 and
+// the column's Long), whoever wrote them.
+func keyDeletes(v variant) bool {
+	return v.judge != lab.Bundle102 || v.o.Type != tableconfig.MergeOnRead || len(v.o.OrderingFields) == 0
+}
+
 // step does one of our operations and brings the model along; "" where nothing was written.
-func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering bool) timeline.InstantTime {
+func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering, deletes bool) timeline.InstantTime {
 	o.t.Helper()
 	switch k := rnd.IntN(10); {
-	case k < 7 || len(m) == 0:
+	case k < 7 || len(m) == 0 || k < 9 && !deletes:
 		rows := randomTrips(rnd, 5+rnd.IntN(30), step)
 		m.upsert(rows, ordering)
 		return o.write(action.OpUpsert, rows)
@@ -394,7 +400,7 @@ func alternate(t *testing.T, judge *lab.Session, v variant, steps int64, seed ui
 				t.Fatalf("step %d: spark %s: %v", step, op, err)
 			}
 		} else {
-			last = o.step(rnd, step, m, ordering)
+			last = o.step(rnd, step, m, ordering, keyDeletes(v))
 		}
 		rows := o.rows("")
 		m.check(t, fmt.Sprintf("step %d by %s, read by hudifs", step, who), rows)

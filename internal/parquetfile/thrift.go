@@ -274,11 +274,6 @@ func (s *thriftStructWriter) bool(id int16, v bool) {
 	}
 }
 
-func (s *thriftStructWriter) i8(id int16, v byte) {
-	s.header(id, thriftByte)
-	s.w.b = append(s.w.b, v)
-}
-
 func (s *thriftStructWriter) bytes(id int16, v []byte) { s.header(id, thriftBinary); s.w.bytes(v) }
 func (s *thriftStructWriter) string(id int16, v string) {
 	s.header(id, thriftBinary)

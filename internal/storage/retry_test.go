@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	transient = fmt.Errorf("spoiled: %w", storage.ErrTransient)
-	ambiguous = fmt.Errorf("spoiled: %w", storage.ErrAmbiguous)
+	errTransient = fmt.Errorf("spoiled: %w", storage.ErrTransient)
+	errAmbiguous = fmt.Errorf("spoiled: %w", storage.ErrAmbiguous)
 )
 
 // rig is a Retry over faults over memory with the object "there".
@@ -72,10 +72,10 @@ func TestRetryTransient(t *testing.T) {
 		t.Run(op.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, f, _ := rig(t)
-				f.Inject(faultstore.Fault{Ops: op, Times: 3, Err: transient})
+				f.Inject(faultstore.Fault{Ops: op, Times: 3, Err: errTransient})
 				start := time.Now()
 				if err := call(t.Context(), s); err != nil {
-					t.Errorf("after 3 transient failures: %v, want success at the 4th attempt", err)
+					t.Errorf("after 3 errTransient failures: %v, want success at the 4th attempt", err)
 				}
 				// 1, 2 and 3 s, each with jitter down to half.
 				if d := time.Since(start); d < 3*time.Second || d > 6*time.Second {
@@ -83,22 +83,22 @@ func TestRetryTransient(t *testing.T) {
 				}
 
 				s, f, _ = rig(t)
-				f.Inject(faultstore.Fault{Ops: op, Err: transient})
+				f.Inject(faultstore.Fault{Ops: op, Err: errTransient})
 				if err := call(t.Context(), s); !errors.Is(err, storage.ErrTransient) {
-					t.Errorf("for ever transient: %v, want ErrTransient", err)
+					t.Errorf("for ever errTransient: %v, want ErrTransient", err)
 				}
 				if n := f.Count(op); n != 4 {
 					t.Errorf("%d attempts, want 4", n)
 				}
 
 				s, f, _ = rig(t)
-				f.Inject(faultstore.Fault{Ops: op}) // neither transient nor ambiguous
+				f.Inject(faultstore.Fault{Ops: op}) // neither errTransient nor errAmbiguous
 				if err := call(t.Context(), s); !errors.Is(err, faultstore.ErrInjected) || f.Count(op) != 1 {
 					t.Errorf("a final error: %v after %d attempts, want it at once", err, f.Count(op))
 				}
 
 				s, f, _ = rig(t)
-				f.Inject(faultstore.Fault{Ops: op, Err: transient})
+				f.Inject(faultstore.Fault{Ops: op, Err: errTransient})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				defer cancel()
 				start = time.Now()
@@ -122,15 +122,15 @@ func TestRetrySettlesPut(t *testing.T) {
 		puts   int    // attempts
 	}{
 		{name: "it happened", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, When: faultstore.After}}, bytes: "mine", puts: 1},
-		{name: "it did not happen", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: ambiguous}}, bytes: "mine", puts: 2},
-		{name: "another won", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: ambiguous}}, other: "theirs", want: storage.ErrExists, bytes: "theirs", puts: 2},
-		{name: "another won with as many bytes", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: ambiguous}}, other: "yours", want: storage.ErrExists, bytes: "yours", puts: 2},
+		{name: "it did not happen", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: errAmbiguous}}, bytes: "mine", puts: 2},
+		{name: "another won", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: errAmbiguous}}, other: "theirs", want: storage.ErrExists, bytes: "theirs", puts: 2},
+		{name: "another won with as many bytes", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, Err: errAmbiguous}}, other: "yours", want: storage.ErrExists, bytes: "yours", puts: 2},
 		{name: "it happened and cannot be read back at first", mode: storage.PutIfAbsent, faults: []faultstore.Fault{
-			{Ops: faultstore.Put, Times: 1, When: faultstore.After}, {Ops: faultstore.Stat, Times: 4, Err: transient},
+			{Ops: faultstore.Put, Times: 1, When: faultstore.After}, {Ops: faultstore.Stat, Times: 4, Err: errTransient},
 		}, bytes: "mine", puts: 2},
-		{name: "never an answer", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Err: ambiguous}}, want: storage.ErrAmbiguous, puts: 4},
+		{name: "never an answer", mode: storage.PutIfAbsent, faults: []faultstore.Fault{{Ops: faultstore.Put, Err: errAmbiguous}}, want: storage.ErrAmbiguous, puts: 4},
 		{name: "unknown, then never", mode: storage.PutIfAbsent, faults: []faultstore.Fault{
-			{Ops: faultstore.Put, Times: 1, Err: ambiguous}, {Ops: faultstore.Put, Err: errors.New("forbidden")},
+			{Ops: faultstore.Put, Times: 1, Err: errAmbiguous}, {Ops: faultstore.Put, Err: errors.New("forbidden")},
 		}, want: storage.ErrAmbiguous, puts: 2},
 		{name: "a replace is done once more", mode: storage.PutReplace, faults: []faultstore.Fault{{Ops: faultstore.Put, Times: 1, When: faultstore.After}}, bytes: "mine", puts: 2},
 		{name: "exists", mode: storage.PutIfAbsent, other: "theirs", want: storage.ErrExists, bytes: "theirs", puts: 1},
@@ -190,7 +190,7 @@ func TestRetrySettlesPutIfMatch(t *testing.T) {
 			t.Errorf("PutIfMatch whose answer was lost = %+v, %v; want success with a new etag", i, err)
 		}
 		remove()
-		f.Inject(faultstore.Fault{Ops: faultstore.PutIfMatch, Times: 1, Err: ambiguous, Do: func(faultstore.Op, string) {
+		f.Inject(faultstore.Fault{Ops: faultstore.PutIfMatch, Times: 1, Err: errAmbiguous, Do: func(faultstore.Op, string) {
 			m.Put(context.Background(), "there", []byte("theirs"), storage.PutReplace)
 		}})
 		if _, err := s.(storage.Replacer).PutIfMatch(t.Context(), "there", []byte("newer"), i.ETag); !errors.Is(err, storage.ErrPrecondition) {
@@ -212,7 +212,7 @@ func TestRetryDelete(t *testing.T) {
 		if got := m.Paths(); len(got) != 0 {
 			t.Errorf("%q are left", got)
 		}
-		f.Inject(faultstore.Fault{Ops: faultstore.Delete, Err: ambiguous})
+		f.Inject(faultstore.Fault{Ops: faultstore.Delete, Err: errAmbiguous})
 		if err := s.Delete(t.Context(), "x"); !errors.Is(err, storage.ErrAmbiguous) {
 			t.Errorf("a delete that never answers: %v, want ErrAmbiguous", err)
 		}
@@ -258,7 +258,7 @@ func (b *breaking) List(ctx context.Context, prefix string, o storage.ListOption
 		n := 0
 		for i, err := range b.Store.List(ctx, prefix, o) {
 			if n++; n > b.every {
-				yield(storage.Info{}, transient)
+				yield(storage.Info{}, errTransient)
 				return
 			}
 			if !yield(i, err) {
@@ -288,12 +288,12 @@ func TestRetryCommit(t *testing.T) {
 			t.Errorf("a commit that happened but had no answer = %+v, %v; want success", i, err)
 		}
 		remove()
-		remove = f.Inject(faultstore.Fault{Ops: faultstore.Commit, Err: ambiguous})
+		remove = f.Inject(faultstore.Fault{Ops: faultstore.Commit, Err: errAmbiguous})
 		if _, err := write(s, "b"); !errors.Is(err, storage.ErrAmbiguous) {
 			t.Errorf("a commit that did not happen and had no answer: %v, want ErrAmbiguous", err)
 		}
 		remove()
-		f.Inject(faultstore.Fault{Ops: faultstore.Commit, Err: ambiguous, Do: func(faultstore.Op, string) {
+		f.Inject(faultstore.Fault{Ops: faultstore.Commit, Err: errAmbiguous, Do: func(faultstore.Op, string) {
 			m.Put(context.Background(), "c", []byte("PARTpartpart"), storage.PutReplace)
 		}})
 		if _, err := write(s, "c"); !errors.Is(err, storage.ErrAmbiguous) {

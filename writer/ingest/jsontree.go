@@ -9,9 +9,6 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 )
 
-// maxJSONDepth bounds nesting in types that contain themselves.
-const maxJSONDepth = 64
-
 // tree turns a JSON value into the Go value that record.Shredder takes for type t. path names the place in messages.
 func (r *jsonReader) tree(t *schema.Type, v *fastjson.Value, path string) (any, *RowError) {
 	if v == nil || v.Type() == fastjson.TypeNull {

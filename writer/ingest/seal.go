@@ -153,12 +153,11 @@ func (d *Dir) Rename(ctx context.Context, from, to string, replace bool) error {
 
 // moved is a rename that may have to be undone.
 type moved struct {
-	n          *node
-	parent     *node
-	name       string
-	victim     *node
-	seal       []*node
-	wasWriting bool
+	n      *node
+	parent *node
+	name   string
+	victim *node
+	seal   []*node
 }
 
 func (d *Dir) move(from, to string, replace bool) (*moved, error) {
