@@ -54,6 +54,7 @@ def make(session, sc, out, keep):
     finally:
         if keep:
             shutil.copytree(path, keep / sc.name, dirs_exist_ok=True)
+        t.done()
         session.spark.catalog.clearCache()
         shutil.rmtree(folder, ignore_errors=True)
 

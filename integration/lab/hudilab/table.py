@@ -49,7 +49,7 @@ class Table:
         self.live, self.order, self.ops = {}, [], []
         self.windows, self.cdc_windows, self.notes = [], [], []
         self.watch, self.watch_every = True, 0
-        self.twins = {}
+        self.twins, self.session_keys = {}, []
         self.setup()
 
     def setup(self, key="id", partition="part", ordering="ts", schema=None, keygen=None, **more):
@@ -158,6 +158,16 @@ class Table:
         self._note(f"killed before completing {at}" + ("" if markers else ", its markers lost"))
         return at
 
+    def session_conf(self, key, value):
+        """Sets an option for reads too, until the scenario is done."""
+        self.s.spark.conf.set(key, value)
+        self.session_keys.append(key)
+
+    def done(self):
+        """Takes the scenario's settings out of the session."""
+        for k in self.session_keys:
+            self.s.spark.conf.unset(k)
+
     # services
 
     @contextlib.contextmanager
@@ -170,7 +180,8 @@ class Table:
             yield
         finally:
             for k in self.opts:
-                conf.unset(k)
+                if k not in self.session_keys:
+                    conf.unset(k)
 
     def call(self, statement):
         self._note(statement)

@@ -99,7 +99,10 @@ def types_bulk(t):
     cut = without(t, "f_byte", "f_short", *unread(t))
     t.opt(parquet__compression__codec="zstd")
     t.bulk_insert(cut(edges()))
-    swap(t, cut)
+    if t.kind == "COW" and t.version < 9:  # releases before 1.2 can't rewrite such a file
+        t.bulk_insert(cut([row(10, 2, full(9)), row(11, 2, NULLS)]))
+    else:
+        swap(t, cut)
 
 
 @scenario(types=("MOR",))

@@ -29,7 +29,8 @@ def widened_columns(t):
     t.watch_every = 1
     t.setup(schema="id string, part string, ts long, i int, f float, s int, n int")
     t.insert([(f"k{i}", "p", 1, i, i + 0.1, i, i) for i in range(6)])
-    t.upsert([("k0", "p", 2, 2**31 - 1, 0.3, 7, 1)])
+    # A float that is exact: widened out of a log block 0.3 is 0.3 in 1.2.0 and 0.30000001192092896 in 1.0.2.
+    t.upsert([("k0", "p", 2, 2**31 - 1, 0.375, 7, 1)])
     t.upsert([("k1", "p", 3, 2**40, 0.1, 2**41, 2)], schema="id string, part string, ts long, i long, f double, s long, n int")
     t.upsert([("k2", "p", 4, 2**50, 1e300, "text", 0.5)], schema="id string, part string, ts long, i long, f double, s string, n double")
 
@@ -59,11 +60,11 @@ def schema_on_read(t):
     t.watch_every = 1
     t.insert([(f"k{i}", "p", 1, i, f"n{i}", "o", (i, "b")) for i in range(5)])
     t.upsert([("k0", "p", 2, 10, "u", "o", (1, "c"))])
-    t.sql("set hoodie.schema.on.read.enable=true")
+    if t.version > 6:  # 0.15.0 needs no word to read such a table, and breaks where it gets it
+        t.session_conf("hoodie.schema.on.read.enable", "true")
     t.sql("alter table $t add columns (added string)")
     t.sql("alter table $t alter column v type bigint")
     t.sql("alter table $t rename column name to title")
     t.sql("alter table $t drop column old")
     new = "id string, part string, ts long, v long, title string, st struct<a:int,b:string>, added string"
     t.upsert([("k1", "p", 3, 2**40, "t1", (2, "d"), "x"), ("k9", "p", 3, 9, "t9", None, None)], schema=new, datasource__write__reconcile__schema="true")
-    t.sql("set hoodie.schema.on.read.enable=false")
