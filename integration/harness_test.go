@@ -41,7 +41,7 @@ func program(t testing.TB) string {
 		if binary.dir, binary.err = os.MkdirTemp("", "hudifs-integration-"); binary.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-o", binary.dir, "../cmd/hudifs")
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary.dir, "../cmd/hudifs")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			binary.err = fmt.Errorf("go build: %w: %s", err, out)
