@@ -16,6 +16,7 @@ type rowPlan struct {
 	*logfile.Plan
 	partial []int      // field set of a partial update, nil: the whole row
 	narrow  *narrowing // partial: the block's rows have fewer columns
+	floats  floatWidening
 	extra   deleteTest // delete columns that the slice's schema does not have
 	leaves  int        // of the slice's schema; extra columns lie behind
 }
@@ -25,9 +26,12 @@ type blockReader struct {
 	schema *schema.Schema
 	merger RecordMerger
 	key    *keyer
-	plans  map[string]*rowPlan // by SCHEMA header and partial flag
-	row    record.Row
-	wide   record.Row
+	plans  map[string]*rowPlan // by block type, SCHEMA header and partial flag
+
+	avroFloats bool // see floatWidening
+	byPayload  bool // see common
+	row        record.Row
+	wide       record.Row
 }
 
 // keyField is the column that HFile log blocks keep in their keys.
@@ -40,7 +44,7 @@ func (r *blockReader) keyField() string {
 
 // plan returns the plan for a block.
 func (r *blockReader) plan(b *logfile.Block) (*rowPlan, error) {
-	id := b.Header[logfile.SchemaText]
+	id := b.Type.String() + " " + b.Header[logfile.SchemaText]
 	if b.Partial() {
 		id = "partial " + id
 	}
@@ -61,7 +65,12 @@ func (r *blockReader) plan(b *logfile.Block) (*rowPlan, error) {
 		return nil, err
 	}
 	if to != r.schema && !b.Partial() {
-		p.extra = newDeleteTest(to)
+		p.extra = newDeleteTest(to, r.byPayload)
+	}
+	if r.avroFloats && b.Type == logfile.AvroBlock && !b.Partial() {
+		if to, p.floats, err = plainFloats(from, to); err != nil {
+			return nil, err
+		}
 	}
 	if p.Plan, err = logfile.NewPlan(from, to, r.keyField()); err != nil {
 		return nil, err
@@ -197,6 +206,9 @@ func (r *blockReader) feedRows(ctx context.Context, b *logfile.Block, pos []int6
 		if p.narrow != nil {
 			r.wide = p.narrow.widen(r.wide[:0], r.row)
 			rec.Row = r.wide
+		}
+		if len(p.floats.leaves) > 0 {
+			p.floats.widen(p.Plan.To, rec.Row)
 		}
 		flagged := p.extra.of(rec.Row)
 		for n := len(rec.Row); n > 0 && rec.Row[n-1].Column() >= p.leaves; n-- {

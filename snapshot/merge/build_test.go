@@ -246,7 +246,7 @@ func show(t testing.TB, s *schema.Schema, row record.Row) string {
 		switch {
 		case x.Name == schema.CommitTimeField:
 			commit = fmt.Sprint(vals[i])
-		case schema.IsMetaField(x.Name) || vals[i] == nil:
+		case schema.IsMetaField(x.Name) && x.Name != schema.OperationField || vals[i] == nil:
 		case x.Name == "id" || x.Name == "ts" || x.Name == "v":
 			parts = append(parts, fmt.Sprint(vals[i]))
 		case x.Name == "n" && vals[i] == int32(7):

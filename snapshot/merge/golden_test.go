@@ -89,8 +89,9 @@ func rowsAt(t *testing.T, base string, at string) ([]string, error) {
 	return lab.Lines(rows), nil
 }
 
-// notOurs are tables whose question is which instants count: the snapshot answers it, and its tests ask it.
-var notOurs = map[string]bool{"mor_v9_failed_everything": true}
+// notOurs are tables whose question is which instants count: the snapshot answers it, and its tests ask it. In the killed ones Spark 0.15 stops reading a log
+// at the rollback block, which is younger than the commit after it, and shows older rows (timeline.md §5.4).
+var notOurs = map[string]bool{"mor_v9_failed_everything": true, "mor_v6_failed_everything": true, "mor_v6_killed": true, "mor_v6_bucket_killed": true}
 
 // operation is a meta column that the snapshot's schema leaves out.
 var operation = regexp.MustCompile(`"_hoodie_operation":(null|"[^"]*"),`)

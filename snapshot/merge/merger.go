@@ -149,7 +149,7 @@ func newCommon(cfg *tableconfig.Config, s *schema.Schema) (*common, error) {
 		// beyond the basic plane meets one from U+E000 up.
 		c.binaryText = c.binaryText || s.Leaves()[s.LeafOf(f)].Type.Kind == schema.String
 	}
-	c.deletes = newDeleteTest(s)
+	c.deletes = newDeleteTest(s, c.byPayload)
 	field, marker := cfg.MergeProperties[keyDeleteField], cfg.MergeProperties[keyDeleteMarker]
 	if field == "" {
 		field, _ = cfg.Get(keyDeleteField)

@@ -109,7 +109,8 @@ func (s *Slice) readLogs(ctx context.Context) error {
 			"path", c.Block.File(), "offset", c.Block.Offset, "bytes", c.Block.Size, "err", c.Block.Damage)
 	}
 	s.stats.Blocks, s.stats.Corrupt = len(found.InForce), len(found.Corrupt)
-	r := &blockReader{schema: s.in.Schema, merger: s.merger, key: s.key, plans: map[string]*rowPlan{}}
+	r := &blockReader{schema: s.in.Schema, merger: s.merger, key: s.key, plans: map[string]*rowPlan{},
+		avroFloats: !s.in.Config.Features.OrderingFieldsKey, byPayload: !s.in.Config.Features.MergeModeStored}
 	for len(found.InForce) > 0 {
 		at := found.InForce[0].Log
 		n := slices.IndexFunc(found.InForce, func(x Ref) bool { return x.Log != at })

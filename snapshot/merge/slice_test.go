@@ -211,7 +211,9 @@ func TestChangelogOperations(t *testing.T) {
 	f.schema = mustSchema(t, sampleFields+`,{"name":"_hoodie_operation","type":["null","string"],"default":null}`).WithMetaFields()
 	in := SliceInput{Schema: f.schema, Config: f.cfg, Base: f.base("a,1,x", "b,1,x", "c,1,x", "d,1,x")}
 	in.Logs = []Log{logOf("l", f.log("1: a,2,y,_hoodie_operation=D; b,2,y,_hoodie_operation=-U; c,2,y,_hoodie_operation=U; e,2,y,_hoodie_operation=I"))}
-	expect(t, "rows", mustMerge(t, in), "c,2,y@1", "d,1,x@000", "e,2,y@1")
+	expect(t, "rows", mustMerge(t, in), "c,2,y,_hoodie_operation=U@1", "d,1,x@000", "e,2,y,_hoodie_operation=I@1")
+	in.Config = ruleFixture(t, "v6 overwrite").cfg
+	expect(t, "rows of version 6", mustMerge(t, in), "b,2,y,_hoodie_operation=-U@1", "c,2,y,_hoodie_operation=U@1", "d,1,x@000", "e,2,y,_hoodie_operation=I@1")
 }
 
 // TestWithoutMetaFields computes keys from the columns, whatever the meta columns of a file hold (data.md §1.4).
