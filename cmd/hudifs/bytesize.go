@@ -28,7 +28,7 @@ func (b *byteSize) Set(s string) error {
 		}
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || v < 0 || v*float64(unit) > 1<<62 {
+	if err != nil || !(v >= 0) || v*float64(unit) > 1<<62 { // NaN is neither
 		return fmt.Errorf("want a number of bytes such as 512MiB or 10GiB")
 	}
 	*b = byteSize(v * float64(unit))

@@ -59,7 +59,7 @@ func newMount() *cobra.Command {
 
 With --daemon it returns once the mount answers and serves on in the background.`,
 		Args: args(2, 2),
-		RunE: func(cmd *cobra.Command, pos []string) error { return mountCommand(cmd, pos[0], pos[1], f) },
+		RunE: func(cmd *cobra.Command, pos []string) error { return mountCommand(cmd, pos[0], pos[1], &f) },
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.daemon, "daemon", false, "serve in the background; return when the mount answers")
@@ -90,7 +90,8 @@ With --daemon it returns once the mount answers and serves on in the background.
 	return cmd
 }
 
-func mountCommand(cmd *cobra.Command, source, mountpoint string, f mountFlags) error {
+// mountCommand gets the flags by reference: those that -o sets arrive in f only once the command runs.
+func mountCommand(cmd *cobra.Command, source, mountpoint string, f *mountFlags) error {
 	if err := f.applyOptions(cmd); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func mountCommand(cmd *cobra.Command, source, mountpoint string, f mountFlags) e
 	if f.daemon {
 		return daemonize(cmd, source, mountpoint)
 	}
-	m, err := newMounted(cmd.Context(), source, mountpoint, f, log)
+	m, err := newMounted(cmd.Context(), source, mountpoint, *f, log)
 	if err != nil {
 		return notifyReady(f.ready, err)
 	}
