@@ -322,11 +322,11 @@ func keyDeletes(v variant) bool {
 func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering, deletes bool) timeline.InstantTime {
 	o.t.Helper()
 	switch k := rnd.IntN(10); {
-	case k < 7 || len(m) == 0 || k < 9 && !deletes:
+	case k < 6 || len(m) == 0 || k < 8 && !deletes:
 		rows := randomTrips(rnd, 5+rnd.IntN(30), step)
 		m.upsert(rows, ordering)
 		return o.write(action.OpUpsert, rows)
-	case k < 9:
+	case k < 8:
 		keys := slices.Sorted(maps.Keys(m))
 		var gone []trip
 		for range min(3, len(keys)) {
@@ -336,6 +336,13 @@ func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering, deletes bool)
 			keys = slices.Delete(keys, i, i+1)
 		}
 		return o.write(action.OpDelete, gone)
+	}
+	if rnd.IntN(3) == 0 {
+		i, err := o.w.CompactLogs(o.t.Context(), 2)
+		if err != nil && !errors.Is(err, service.ErrNothingToDo) {
+			o.t.Fatal(err)
+		}
+		return i.Time
 	}
 	_, err := o.w.ScheduleCompaction(o.t.Context(), service.CompactionOptions{})
 	if errors.Is(err, service.ErrNothingToDo) {

@@ -163,6 +163,10 @@ func (s *Snapshot) openBase(ctx context.Context, b *fsview.BaseFile) (*parquetfi
 
 // merged opens the slice for merging, rows of schema to coming out.
 func (s *Snapshot) merged(ctx context.Context, sl *fsview.FileSlice, base *parquetfile.File, to *schema.Schema) (*merge.Slice, error) {
+	return merge.Open(ctx, s.mergeInput(sl, base, to))
+}
+
+func (s *Snapshot) mergeInput(sl *fsview.FileSlice, base *parquetfile.File, to *schema.Schema) merge.SliceInput {
 	in := merge.SliceInput{
 		Base: base, Schema: to, Config: s.state.cfg, Partition: sl.Group.Partition,
 		Valid: func(t string) bool { _, ok := s.Committed(timeline.InstantTime(t)); return ok },
@@ -176,7 +180,7 @@ func (s *Snapshot) merged(ctx context.Context, sl *fsview.FileSlice, base *parqu
 			return storage.OpenBuffered(ctx, s.state.table.st, l.Path, storage.BufferOptions{})
 		}})
 	}
-	return merge.Open(ctx, in)
+	return in
 }
 
 // MergeInput opens the slice for merging under this snapshot's instants: what services read. Close the slice, then the base file with the
@@ -195,6 +199,15 @@ func (s *Snapshot) MergeInput(ctx context.Context, sl fsview.FileSlice) (m *merg
 		return nil, nil, nil, errors.Join(err, closeBase())
 	}
 	return m, base, closeBase, nil
+}
+
+// ReadLogs merges the slice's logs among themselves, see merge.ReadLogs.
+func (s *Snapshot) ReadLogs(ctx context.Context, sl fsview.FileSlice, fn func(record.Record) error) ([]string, merge.Stats, error) {
+	to, err := s.FileSchema(ctx)
+	if err != nil {
+		return nil, merge.Stats{}, err
+	}
+	return merge.ReadLogs(ctx, s.mergeInput(&sl, nil, to), fn)
 }
 
 func (s *Snapshot) writeParquet(ctx context.Context, sl *fsview.FileSlice, base *parquetfile.File, out io.Writer) (err error) {

@@ -102,3 +102,46 @@ func (w *Writer) CompactIfDue(ctx context.Context, o service.CompactionOptions) 
 	}
 	return w.ExecuteCompactions(ctx)
 }
+
+// CompactLogs plans a log compaction of slices with at least minLogs log files (0: Hudi's 5) and carries it out. service.ErrNothingToDo: there are none.
+func (w *Writer) CompactLogs(ctx context.Context, minLogs int) (timeline.Instant, error) {
+	var none timeline.Instant
+	c, err := w.compaction(service.CompactionOptions{})
+	if err != nil {
+		return none, err
+	}
+	release, err := w.turn(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	if err := w.txn.Recover(ctx); err != nil {
+		return none, err
+	}
+	tl, err := w.o.Table.Reload(ctx)
+	if err != nil {
+		return none, err
+	}
+	if err := w.settleMetadataTable(ctx); err != nil {
+		return none, err
+	}
+	lc := &service.LogCompaction{Env: c.Env, MinLogs: minLogs}
+	var done timeline.Instant
+	for _, i := range tl.Pending(timeline.LogCompaction).All() {
+		if done, err = lc.Execute(ctx, i); err != nil && !errors.Is(err, txn.ErrBusy) {
+			return none, fmt.Errorf("log compaction %s: %w", i.Time, err)
+		}
+	}
+	i, err := lc.Schedule(ctx)
+	if errors.Is(err, service.ErrNothingToDo) && done.Time != "" {
+		return done, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	done, err = lc.Execute(ctx, i)
+	if err == nil && w.o.Committed != nil {
+		w.o.Committed(done)
+	}
+	return done, err
+}

@@ -25,7 +25,7 @@ func compactionFlags(cmd *cobra.Command, o *service.CompactionOptions) {
 
 func newCompact() *cobra.Command {
 	var o service.CompactionOptions
-	var scheduleOnly, execute, disableMetadata bool
+	var scheduleOnly, execute, logs, disableMetadata bool
 	cmd := &cobra.Command{
 		Use:   "compact SOURCE [--schedule-only | --execute]",
 		Short: "Merge the logs of a merge-on-read table into base files",
@@ -43,6 +43,17 @@ with --execute only what is planned already is carried out.`,
 				log, _ := logger(cmd)
 				w, err := writer.New(writer.Options{Table: t, Lock: tableLock(pos[0]), Log: log, DisableMetadataTable: disableMetadata})
 				if err != nil {
+					return err
+				}
+				if logs {
+					i, err := w.CompactLogs(ctx, 2)
+					if errors.Is(err, service.ErrNothingToDo) {
+						fmt.Fprintf(cmd.OutOrStdout(), "%v\n", err)
+						return nil
+					}
+					if err == nil {
+						fmt.Fprintf(cmd.OutOrStdout(), "%s: logs compacted\n", i.Time)
+					}
 					return err
 				}
 				if !execute {
@@ -67,6 +78,7 @@ with --execute only what is planned already is carried out.`,
 		},
 	}
 	cmd.Flags().BoolVar(&scheduleOnly, "schedule-only", false, "plan, and leave the plan on the timeline")
+	cmd.Flags().BoolVar(&logs, "logs", false, "merge log files among themselves only (log compaction)")
 	cmd.Flags().BoolVar(&execute, "execute", false, "carry out what is planned already")
 	cmd.Flags().BoolVar(&disableMetadata, "disable-metadata-table", false, "let it switch the table's metadata table off, which hudifs does not write")
 	compactionFlags(cmd, &o)

@@ -24,7 +24,8 @@ func ruleOf(layout int, mine, other timeline.Instant) rule {
 	case mine.Action == timeline.Compaction && (compaction || other.Action == timeline.DeltaCommit):
 		// A compaction merges what its plan names; later logs belong to the slice after it. Two plans never name one group.
 		return compatible
-	case mine.Action == timeline.LogCompaction && compaction:
+	case mine.Action == timeline.LogCompaction && (compaction || other.Action == timeline.DeltaCommit):
+		// It replaces the blocks that it names; what others add stands beside it. A compaction's plan never names its groups.
 		return compatible
 	case compaction && mine.Action == timeline.Commit:
 		return compatible

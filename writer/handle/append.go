@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/hudifs/hudifs/internal/avrocodec"
@@ -24,22 +25,38 @@ const (
 	maxLogFile  = 1 << 30 // hoodie.logfile.max.size
 )
 
+// Compacted makes the blocks to come stand for those of earlier instants in the same slice: a log compaction (data.md §3.10).
+func (a *Append) Compacted(instants []string) { a.compacted = strings.Join(instants, ",") }
+
+// Keep appends a row with the meta columns that it has.
+func (a *Append) Keep(ctx context.Context, row record.Row) error { return a.add(ctx, row) }
+
+// header is that of the next block.
+func (a *Append) header() logfile.Header {
+	h := logfile.Header{logfile.InstantTime: string(a.e.Txn.Time()), logfile.SchemaText: a.e.Schema.String()}
+	if a.compacted != "" {
+		h[logfile.CompactedTimes] = a.compacted
+	}
+	return h
+}
+
 // Append writes a file group's changes into a new log file: data blocks first, then one delete block (data.md §3.5). It never appends to a file that is there.
 type Append struct {
-	e       *Env
-	slice   *fsview.FileSlice
-	part    string
-	began   time.Time
-	enc     *avrocodec.Encoder
-	content logfile.AvroContent
-	block   *parquetBlock
-	deletes []logfile.Delete
-	task    int64
-	ordinal int64
-	stamp   *stamp
-	version int
-	cur     *openLog
-	stats   []action.WriteStat
+	e         *Env
+	slice     *fsview.FileSlice
+	part      string
+	began     time.Time
+	enc       *avrocodec.Encoder
+	content   logfile.AvroContent
+	block     *parquetBlock
+	deletes   []logfile.Delete
+	task      int64
+	ordinal   int64
+	stamp     *stamp
+	version   int
+	compacted string // instants that the blocks stand for
+	cur       *openLog
+	stats     []action.WriteStat
 }
 
 // openLog is a log file that is being written.
@@ -77,6 +94,10 @@ func (a *Append) Update(ctx context.Context, key string, row record.Row) error {
 		a.stamp.put(row, key, a.ordinal)
 	}
 	a.ordinal++
+	return a.add(ctx, row)
+}
+
+func (a *Append) add(ctx context.Context, row record.Row) error {
 	if a.e.ParquetLogs {
 		return a.updateParquet(ctx, row)
 	}
@@ -112,7 +133,7 @@ func (a *Append) Delete(key record.Key, o record.Ordering) {
 
 // flush writes the rows that are collected as one block.
 func (a *Append) flush(ctx context.Context) error {
-	h := logfile.Header{logfile.InstantTime: string(a.e.Txn.Time()), logfile.SchemaText: a.e.Schema.String()}
+	h := a.header()
 	switch {
 	case a.content.Len() > 0:
 		n := int64(a.content.Len())
@@ -222,7 +243,7 @@ func (a *Append) Close(ctx context.Context) ([]action.WriteStat, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := logfile.Header{logfile.InstantTime: string(a.e.Txn.Time()), logfile.SchemaText: a.e.Schema.String()}
+		h := a.header()
 		if err := a.append(ctx, logfile.DeleteBlock, h, body, 0, int64(n)); err != nil {
 			return nil, err
 		}

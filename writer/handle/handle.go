@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -103,6 +104,7 @@ type stamp struct {
 	time, partition, file record.Value
 	task                  int64
 	prefix                []byte
+	arena                 []byte // memory of the next sequence numbers
 }
 
 func newStamp(at timeline.InstantTime, partition, file string, task int64) *stamp {
@@ -116,8 +118,12 @@ func present(s string, col int) record.Value { return record.String(s).Level(0, 
 
 // put writes the meta columns into row. ordinal is the row's place in its file.
 func (s *stamp) put(row record.Row, key string, ordinal int64) {
-	seq := make([]byte, 0, len(s.prefix)+8)
-	seq = fmt.Appendf(append(seq, s.prefix...), "%d", ordinal)
+	if cap(s.arena)-len(s.arena) < len(s.prefix)+20 {
+		s.arena = make([]byte, 0, 64<<10) // the old one stays with the rows that point into it
+	}
+	from := len(s.arena)
+	s.arena = strconv.AppendInt(append(s.arena, s.prefix...), ordinal, 10)
+	seq := s.arena[from:len(s.arena):len(s.arena)]
 	row[colCommitTime] = s.time
 	row[colSeqNo] = record.Bytes(seq).Level(0, 1, colSeqNo)
 	row[colRecordKey] = present(key, colRecordKey)
