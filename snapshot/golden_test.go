@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/hudifs/hudifs/integration/lab"
 	"github.com/hudifs/hudifs/internal/filecache"
 	"github.com/hudifs/hudifs/internal/parquetfile"
-	"github.com/hudifs/hudifs/internal/realtables"
 	"github.com/hudifs/hudifs/internal/record"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/storage/local"
@@ -164,24 +162,6 @@ func testCache(t testing.TB) *filecache.Cache {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// The rows of every snapshot of every real table are those that Spark reads.
-func TestRealRows(t *testing.T) {
-	for _, name := range realtables.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			tab, expected := openReal(t, name, Options{Cache: testCache(t)})
-			for _, i := range readIndex(t, expected).Instants {
-				s, err := tab.At(t.Context(), nil, i.Instant)
-				if err != nil {
-					t.Errorf("At(%s): %v", i.Instant, err)
-					continue
-				}
-				got := asText(t, readSnapshot(t, s), timestampColumns(tab))
-				diffRows(t, string(i.Instant), got, readLines(t, filepath.Join(expected, string(i.Instant)+".jsonl")))
-			}
-		})
-	}
 }
 
 // Without anything to merge them, slices with logs are errors, never their base files.

@@ -15,7 +15,6 @@ import (
 	"github.com/hudifs/hudifs/internal/corrupt"
 	"github.com/hudifs/hudifs/internal/filecache"
 	"github.com/hudifs/hudifs/internal/parquetfile"
-	"github.com/hudifs/hudifs/internal/realtables"
 	"github.com/hudifs/hudifs/internal/record"
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/tableconfig"
@@ -37,42 +36,33 @@ func slurp(t *testing.T, s *Snapshot, e Entry) []byte {
 	return data
 }
 
-// Text views have the rows of the snapshot, a header per CSV file, and only what reads back.
-func TestTextViews(t *testing.T) {
-	for _, name := range realtables.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			tab, expected := openReal(t, name, Options{Cache: testCache(t)})
-			for _, i := range readIndex(t, expected).Instants {
-				s := at(t, tab, i.Instant)
-				sc, err := s.Schema(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				lines, records := 0, 0
-				for _, e := range entriesBelow(t, s.As(JSONL), "") {
-					for _, line := range bytes.Split(bytes.TrimSuffix(slurp(t, s.As(JSONL), e), []byte("\n")), []byte("\n")) {
-						if len(line) == 0 {
-							continue
-						}
-						var row map[string]any
-						if err := json.Unmarshal(line, &row); err != nil || len(row) != len(sc.Root().Fields) {
-							t.Fatalf("%s: line %s has %d fields, want %d: %v", e.Path, line, len(row), len(sc.Root().Fields), err)
-						}
-						lines++
-					}
-				}
-				for _, e := range entriesBelow(t, s.As(CSV), "") {
-					all, err := csv.NewReader(bytes.NewReader(slurp(t, s.As(CSV), e))).ReadAll()
-					if err != nil || len(all) == 0 || len(all[0]) != len(sc.Root().Fields) || all[0][0] != sc.Root().Fields[0].Name {
-						t.Fatalf("%s: header %v, %v", e.Path, all, err)
-					}
-					records += len(all) - 1
-				}
-				if lines != i.Rows || records != i.Rows {
-					t.Errorf("%s: %d JSON lines and %d CSV records, want %d", i.Instant, lines, records, i.Rows)
-				}
+// checkText reads the text views of a snapshot: all its rows, a header per CSV file, and only what reads back.
+func checkText(t *testing.T, s *Snapshot, rows int) {
+	t.Helper()
+	sc, err := s.Schema(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := sc.Root().Fields
+	lines, records := 0, 0
+	for _, e := range entriesBelow(t, s.As(JSONL), "") {
+		for line := range bytes.Lines(slurp(t, s.As(JSONL), e)) {
+			var row map[string]any
+			if err := json.Unmarshal(line, &row); err != nil || len(row) != len(fields) {
+				t.Fatalf("%s: line %s has %d fields, want %d: %v", e.Path, line, len(row), len(fields), err)
 			}
-		})
+			lines++
+		}
+	}
+	for _, e := range entriesBelow(t, s.As(CSV), "") {
+		all, err := csv.NewReader(bytes.NewReader(slurp(t, s.As(CSV), e))).ReadAll()
+		if err != nil || len(all) == 0 || len(all[0]) != len(fields) || all[0][0] != fields[0].Name {
+			t.Fatalf("%s: header %v, %v", e.Path, all, err)
+		}
+		records += len(all) - 1
+	}
+	if lines != rows || records != rows {
+		t.Errorf("%s: %d JSON lines and %d CSV records, want %d", s, lines, records, rows)
 	}
 }
 
