@@ -123,6 +123,10 @@ func readFile(ctx context.Context, st storage.Store, path string) (*Properties, 
 	if len(bytes.TrimSpace(data)) == 0 || p.Len() == 0 {
 		return nil, corrupt.At(path, 0, "the file is empty")
 	}
+	if _, ok := p.Get(KeyChecksum); !ok && data[len(data)-1] != '\n' {
+		// Every writer ends each line, and adds the checksum last but at a table's creation.
+		return nil, corrupt.At(path, int64(len(data)), "the file has no checksum and ends within a line: it is cut off")
+	}
 	if err := verifyChecksum(p); err != nil {
 		return nil, fmt.Errorf("%w: %w", errChecksum, err)
 	}
