@@ -10,6 +10,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -88,7 +89,7 @@ func compress(codec int32, dst, src []byte) ([]byte, error) {
 	case codecSnappy:
 		n := len(dst)
 		dst = grown(dst, snappy.MaxEncodedLen(len(src)))
-		return dst[:n+len(snappy.Encode(dst[n:], src))], nil
+		return dst[:n+len(s2.EncodeSnappy(dst[n:], src))], nil
 	case codecZstd:
 		return zstdEncoder().EncodeAll(src, dst), nil
 	case codecGzip:

@@ -39,6 +39,8 @@ type columnWriter struct {
 	sealed  []pageBuffer
 	free    []pageBuffer
 	chunk   chunkData
+	counted int   // pages of the chunk that plain counts
+	plain   int64 // bytes of those before compression
 	scratch encodeScratch
 }
 
@@ -52,6 +54,7 @@ func newColumnWriter(s *columnShape, o *writeLimits) *columnWriter {
 func (c *columnWriter) startChunk() {
 	c.codec = c.baseCodec
 	c.chunk = chunkData{}
+	c.counted, c.plain = 0, 0
 	c.dict, c.dictTop = nil, 0
 	if c.shape.typ != physBool {
 		c.dict = newDictBuilder(c.width)

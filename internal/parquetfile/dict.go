@@ -18,6 +18,7 @@ type dictBuilder struct {
 	offs  []uint32
 	table []int32 // code+1 by hash, open addressing; nil: not built yet
 	mask  uint64
+	last  int32 // code given last by code: many columns hold runs of one value
 }
 
 func newDictBuilder(width int) *dictBuilder {
@@ -75,6 +76,14 @@ func (d *dictBuilder) grow() {
 
 // code returns the code of a value, a new one where it has none.
 func (d *dictBuilder) code(v []byte) int32 {
+	if int(d.last) < d.n && bytes.Equal(d.value(d.last), v) {
+		return d.last
+	}
+	d.last = d.find(v)
+	return d.last
+}
+
+func (d *dictBuilder) find(v []byte) int32 {
 	if 2*(d.n+1) > len(d.table) {
 		d.grow()
 	}

@@ -124,11 +124,10 @@ func (w *Writer) Size() int64 {
 
 // size estimates the bytes of the open chunk.
 func (c *columnWriter) size() int64 {
-	plain := int64(0)
-	for i := range c.chunk.pages {
-		plain += c.chunk.pages[i].uncompressed
+	for ; c.counted < len(c.chunk.pages); c.counted++ {
+		c.plain += c.chunk.pages[c.counted].uncompressed
 	}
-	pending := int64(c.pending())
+	plain, pending := c.plain, int64(c.pending())
 	if plain > 0 {
 		pending = pending * c.chunk.bytes / plain
 	} else {

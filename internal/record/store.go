@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"sort"
 
 	"github.com/hudifs/hudifs/internal/schema"
 )
@@ -16,6 +17,7 @@ import (
 type Store struct {
 	kinds  []leafKind
 	chunks [][]byte // the last one is being filled
+	starts []int64  // offset of each chunk
 	first  int64    // offset of chunks[0]; what is before lies in the file
 	end    int64
 	budget int64
@@ -74,6 +76,7 @@ func (s *Store) room(n int) error {
 		}
 	}
 	s.chunks = append(s.chunks, make([]byte, 0, max(storeChunk, n)))
+	s.starts = append(s.starts, s.end)
 	s.held += int64(max(storeChunk, n))
 	return nil
 }
@@ -94,7 +97,7 @@ func (s *Store) spill() error {
 		}
 		s.first += int64(len(c))
 	}
-	s.chunks, s.held = s.chunks[:0], 0
+	s.chunks, s.starts, s.held = s.chunks[:0], s.starts[:0], 0
 	return nil
 }
 
@@ -119,20 +122,17 @@ var errStore = errors.New("row store is damaged")
 
 func (s *Store) bytes(at int64) ([]byte, error) {
 	if at >= s.first {
-		// Chunks are few and of about the same size: step to the right one.
-		off := at - s.first
-		for _, c := range s.chunks {
-			if off < int64(len(c)) {
-				n, w := binary.Uvarint(c[off:])
-				if w <= 0 || uint64(len(c))-uint64(off)-uint64(w) < n {
-					return nil, errStore
-				}
-				from := off + int64(w)
-				return c[from : from+int64(n) : from+int64(n)], nil
-			}
-			off -= int64(len(c))
+		i := sort.Search(len(s.starts), func(i int) bool { return s.starts[i] > at }) - 1
+		if i < 0 || at-s.starts[i] >= int64(len(s.chunks[i])) {
+			return nil, errStore
 		}
-		return nil, errStore
+		c := s.chunks[i][at-s.starts[i]:]
+		n, w := binary.Uvarint(c)
+		if w <= 0 || uint64(len(c)-w) < n {
+			return nil, errStore
+		}
+		end := w + int(n)
+		return c[w:end:end], nil
 	}
 	var head [512]byte
 	n, err := s.file.ReadAt(head[:], at)
