@@ -19,7 +19,8 @@ const (
 	decimalPrecision = 30
 )
 
-// ErrJavaDeletes is matched by the error for a delete block whose entries are serialized Java objects. Retrying does not help.
+// ErrJavaDeletes is matched by the error for an old delete block whose serialized Java objects are of classes that hudifs does not know. Retrying does not
+// help.
 var ErrJavaDeletes = errors.New("its keys are serialized Java objects, as Hudi wrote them before 0.13; compact the table with the release that wrote it")
 
 // The branches of the orderingVal union.
@@ -57,7 +58,8 @@ func (b *Block) Deletes() iter.Seq2[Delete, error] {
 		in := newInput(b)
 		version := in.int32()
 		if in.err == nil && (version == 1 || version == 2) {
-			in.err = fmt.Errorf("log file %s: delete block at byte %d has version %d: %w", b.name, b.Offset, version, ErrJavaDeletes)
+			b.javaDeletes(in, int(version), yield)
+			return
 		}
 		if in.err == nil && version != deleteVersion {
 			in.err = fmt.Errorf("log file %s: delete block at byte %d has version %d, versions 1 to %d can be read", b.name, b.Offset, version, deleteVersion)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"math/big"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -100,102 +98,6 @@ func TestWriteJavaBytes(t *testing.T) {
 	want := unhex(t, rollbackFile)
 	if out.Len() != len(want) || !reflect.DeepEqual(mustBlocks(t, out.Bytes())[0].Header, mustBlocks(t, want)[0].Header) {
 		t.Errorf("rollback block %x, want %x", out.Bytes(), want)
-	}
-}
-
-func TestDeleteVectors(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		hex  string // after the record key and the partition path
-		want []any
-	}{
-		{"none", "04 00", nil},
-		{"null", "00", nil},
-		{"int", "04 02", []any{int32(1)}},
-		{"long 10", "06 14", []any{int64(10)}},
-		{"long 100", "06 c8 01", []any{int64(100)}},
-		{"long 0 is a value", "06 00", []any{int64(0)}},
-		{"timestamp", "06 80 80 f5 f7 f0 89 87 06", []any{int64(1704412800000000)}},
-		{"double", "0a 00 00 00 00 00 00 16 40", []any{5.5}},
-		{"string", "0e 06 733035", []any{"s05"}},
-		{"decimal", "12 0e 12 a6 d8 e1 12 20 00", []any{record.NewDecimal(5_250_000_000_000_000, 15)}},
-		{"date of 0.15", "10 9e b4 02", []any{int32(19727)}},
-		{"date as int", "04 9e b4 02", []any{int32(19727)}},
-		{"two columns", "18 02 04 0e 20 6d7973716c2d62696e2e303030303033 06 ca 01 00", []any{"mysql-bin.000003", int64(101)}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			body := append(unhex(t, "02 02 0e 54584e2d303032 02 00"), unhex(t, c.hex+"00")...)
-			content := append([]byte{0, 0, 0, 3, 0, 0, 0, byte(len(body))}, body...)
-			var out bytes.Buffer
-			if _, err := NewWriter(&out).Append(DeleteBlock, Header{InstantTime: "1"}, content); err != nil {
-				t.Fatal(err)
-			}
-			got, err := deletesOf(mustBlocks(t, out.Bytes())[0])
-			want := []Delete{{Key: record.Key{RecordKey: "TXN-002"}, Ordering: ordering(t, c.want...)}}
-			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("read %+v, %v, want %+v", got, err, want)
-			}
-			// What was read is written as it was, except for what Java cannot read back.
-			again, err := EncodeDeletes(got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.name != "null" && c.name != "date of 0.15" && !bytes.Equal(again, content) {
-				t.Errorf("written again: %x, want %x", again, content)
-			}
-		})
-	}
-}
-
-func TestDeleteWriterTypes(t *testing.T) {
-	for _, v := range []any{true, int32(-3), int64(1) << 40, float32(1.5), -2.5, []byte{1, 0}, "", record.NewDecimal(-525, 2)} {
-		in := []Delete{{record.Key{RecordKey: "k", PartitionPath: "p=1"}, ordering(t, v)}, {record.Key{RecordKey: "l"}, ordering(t, v, nil, "x")}}
-		content, err := EncodeDeletes(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		if _, err := NewWriter(&out).Append(DeleteBlock, Header{InstantTime: "1"}, content); err != nil {
-			t.Fatal(err)
-		}
-		got, err := deletesOf(mustBlocks(t, out.Bytes())[0])
-		if _, ok := v.(*record.Decimal); ok {
-			for i := range in {
-				if len(got) != 2 || !got[i].Ordering.SameType(in[i].Ordering) || got[i].Ordering.Compare(in[i].Ordering) != 0 {
-					t.Errorf("decimal: read %v, %v, want %v", got, err, in)
-				}
-			}
-			continue
-		}
-		if err != nil || !reflect.DeepEqual(got, in) {
-			t.Errorf("%T: read %+v, %v, want %+v", v, got, err, in)
-		}
-	}
-	for _, v := range []any{record.NewDecimal(1, 16), &record.Decimal{Unscaled: new(big.Int).Lsh(big.NewInt(1), 100)}} {
-		if _, err := EncodeDeletes([]Delete{{Ordering: ordering(t, v)}}); err == nil {
-			t.Errorf("%v can be written", v)
-		}
-	}
-}
-
-// ordering makes an ordering value.
-func ordering(t testing.TB, vals ...any) record.Ordering {
-	t.Helper()
-	o, err := record.OrderingOf(vals...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func TestJavaDeleteBlocksAreRefused(t *testing.T) {
-	var out bytes.Buffer
-	if _, err := NewWriter(&out).Append(DeleteBlock, Header{InstantTime: "1"}, []byte{0, 0, 0, 2, 0, 0, 0, 1, 0}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := deletesOf(mustBlocks(t, out.Bytes())[0])
-	if err == nil || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "0.13") {
-		t.Errorf("delete block of version 2: %v", err)
 	}
 }
 
@@ -514,40 +416,6 @@ func FuzzReader(f *testing.F) {
 		}
 		if end > int64(len(data)) {
 			t.Fatalf("blocks end at %d of %d", end, len(data))
-		}
-	})
-}
-
-func FuzzDeletes(f *testing.F) {
-	f.Add(uint64(1), 3)
-	f.Fuzz(func(t *testing.T, seed uint64, n int) {
-		if n < 0 || n > 300 {
-			t.Skip()
-		}
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		in := make([]Delete, n)
-		for i := range in {
-			in[i].Key = record.Key{RecordKey: fmt.Sprint(rnd.Uint64()), PartitionPath: strings.Repeat("p", rnd.IntN(3))}
-			switch rnd.IntN(4) {
-			case 0:
-				in[i].Ordering = ordering(t, rnd.Int64()+1)
-			case 1:
-				in[i].Ordering = ordering(t, rnd.Float64(), nil, fmt.Sprint(i))
-			case 2:
-				in[i].Ordering = ordering(t, record.NewDecimal(rnd.Int64(), decimalScale))
-			}
-		}
-		content, err := EncodeDeletes(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		if _, err := NewWriter(&out).Append(DeleteBlock, Header{InstantTime: "1"}, content); err != nil {
-			t.Fatal(err)
-		}
-		got, err := deletesOf(mustBlocks(t, out.Bytes())[0])
-		if err != nil || len(got) != n || n > 0 && !reflect.DeepEqual(got, in) {
-			t.Fatalf("read %v, %v, want %v", got, err, in)
 		}
 	})
 }
