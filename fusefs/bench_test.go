@@ -1,13 +1,16 @@
 package fusefs
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 )
 
 // The benchmarks come in pairs, the mount and the same file or directory on the disk below it; run them with -count and compare the
@@ -51,6 +54,74 @@ func BenchmarkRead(b *testing.B) {
 		b.Run("open/"+c.name, func(b *testing.B) { openClose(b, c.path) })
 		b.Run("stat/"+c.name, func(b *testing.B) { stat(b, c.path) })
 	}
+}
+
+// BenchmarkReadRatio reads the disk's file and the mount's in turns and reports the median of the rounds' ratios: above 1 the mount is faster. self is the disk
+// against itself, which says how far noise alone goes. It fails where the kernel does not read the file itself.
+func BenchmarkReadRatio(b *testing.B) {
+	dir := b.TempDir()
+	native := filepath.Join(dir, "table", "a1")
+	if err := os.MkdirAll(filepath.Dir(native), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(native, bytes.Repeat([]byte("0123456789abcdef"), benchSize/16), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	m := mount(b, childConfig{Dir: dir, Big: benchSize})
+	shown := m.path("latest/big.parquet")
+	for _, c := range []struct {
+		name  string
+		block int
+		rand  bool
+	}{{"sequential1M", 1 << 20, false}, {"random4k", 4 << 10, true}, {"random64k", 64 << 10, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			var files [3]*os.File // native, mount, native again
+			for i, p := range []string{native, shown, native} {
+				f, err := os.Open(p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer f.Close()
+				files[i] = f
+			}
+			if m.ask("state").Pass == 0 {
+				b.Fatal("the mount's file is not passed through")
+			}
+			var ratio, self []float64
+			for b.Loop() {
+				var took [3]float64
+				for i, f := range files {
+					took[i] = readBlocks(b, f, c.block, c.rand).Seconds()
+				}
+				ratio, self = append(ratio, took[0]/took[1]), append(self, took[0]/took[2])
+			}
+			slices.Sort(ratio)
+			slices.Sort(self)
+			b.ReportMetric(ratio[len(ratio)/2], "mount/disk")
+			b.ReportMetric(self[len(self)/2], "self")
+		})
+	}
+}
+
+// readBlocks reads 64 MiB in blocks, or 4096 blocks at random, and returns the time that it took.
+func readBlocks(b *testing.B, f *os.File, block int, random bool) time.Duration {
+	buf := make([]byte, block)
+	n := benchSize / 4 / block
+	if random {
+		n = 4096
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	began := time.Now()
+	for i := range n {
+		at := int64(i)
+		if random {
+			at = r.Int64N(int64(benchSize / block))
+		}
+		if _, err := f.ReadAt(buf, at*int64(block)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began)
 }
 
 // BenchmarkReadPlain is without passthrough.

@@ -36,7 +36,6 @@ type Batch struct {
 	parts []*part
 	byDir map[string]int
 	recs  []rec
-	buf   []record.Row
 	added int64
 }
 
@@ -67,7 +66,7 @@ func (w *Writer) NewBatch(ctx context.Context, op action.WriteOperation) (*Batch
 	if err != nil {
 		return nil, err
 	}
-	return &Batch{w: w, op: op, p: p, rows: record.NewStore(p.rows, w.o.MemoryBytes, w.o.TempDir), byDir: map[string]int{}, buf: make([]record.Row, 1024)}, nil
+	return &Batch{w: w, op: op, p: p, rows: record.NewStore(p.rows, w.o.MemoryBytes, w.o.TempDir), byDir: map[string]int{}}, nil
 }
 
 // Schema is the schema of the rows that Add takes.
@@ -75,6 +74,9 @@ func (b *Batch) Schema() *schema.Schema { return b.p.rows }
 
 // Len is the number of rows added.
 func (b *Batch) Len() int64 { return b.added }
+
+// readRows is how many rows are asked of a source at once.
+const readRows = 1024
 
 // staged is a row of a source that is not wholly read yet.
 type staged struct {
@@ -87,28 +89,30 @@ type staged struct {
 // Add adds all rows of one source, or, when it returns an error, none of them.
 func (b *Batch) Add(ctx context.Context, in Rows) (int64, error) {
 	var all []staged
+	rd := startReading(in, readRows)
+	defer rd.stop()
 	for {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		n, err := in.Read(b.buf)
-		for i, row := range b.buf[:n] {
-			s, serr := b.stage(row)
-			if serr != nil {
-				var re *RowError
-				if errors.As(serr, &re) {
-					re.Line = in.Line(i)
-				}
-				return 0, serr
-			}
-			s.line = in.Line(i)
-			all = append(all, s)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
+		got, err := rd.next(ctx)
 		if err != nil {
 			return 0, err
+		}
+		for i, row := range got.rows[:got.n] {
+			s, err := b.stage(row)
+			if err != nil {
+				var re *RowError
+				if errors.As(err, &re) {
+					re.Line = got.lines[i]
+				}
+				return 0, err
+			}
+			s.line = got.lines[i]
+			all = append(all, s)
+		}
+		if errors.Is(got.err, io.EOF) {
+			break
+		}
+		if got.err != nil {
+			return 0, got.err
 		}
 	}
 	return int64(len(all)), b.take(all)

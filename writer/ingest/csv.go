@@ -169,6 +169,9 @@ func (r *csvReader) isNull(ci int, f csvField) bool {
 	return !f.quoted && len(r.null) > 0 && bytes.Equal(f.b, r.null)
 }
 
+// Overlaps tells the writer that rows stay valid during the Read after theirs: they lie in the builder's memory, which keeps two batches.
+func (r *csvReader) Overlaps() {}
+
 // Line implements RowReader.
 func (r *csvReader) Line(i int) int64 { return r.lines[i] }
 

@@ -157,6 +157,7 @@ type builder struct {
 	set    []bool
 	nested []any
 	text   []byte // of the current batch
+	last   []byte // of the batch before
 	lax    bool   // keys only: nulls are taken everywhere
 }
 
@@ -165,8 +166,8 @@ func newBuilder(t *table, in *Input) *builder {
 	return &builder{t: t, lax: in.KeysOnly, vals: make([]record.Value, n), set: make([]bool, n), nested: make([]any, n)}
 }
 
-// batch starts a new batch: rows handed out before may be overwritten.
-func (b *builder) batch() { b.text = b.text[:0] }
+// batch starts a new batch: rows of the batch before the last may be overwritten.
+func (b *builder) batch() { b.text, b.last = b.last[:0], b.text }
 
 // keep copies a value's bytes where they would not outlive the source's buffer.
 func (b *builder) keep(v []byte) []byte {
