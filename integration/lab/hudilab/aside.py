@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from . import disk, env
+from . import disk, env, hudirs
 from .table import Table
 
 READER = "1.2.0"
@@ -36,6 +36,14 @@ def take(session, name):
     t.notes = [*state["notes"], f"{t.writer} wrote this table and can't read it; the rows are those that {READER} reads."]
     t.order = [disk.Instant(*i, None) for i in state["order"]]
     return t
+
+
+def by_hudirs(t):
+    """Has hudi-rs read the table instead."""
+    import hudi
+
+    t.reader, t.engine = hudirs.Reader, f"hudi-rs {hudi.__version__}"
+    t.notes[-1] = f"{t.writer} wrote this table and neither it nor {READER} can read it; the rows are those that hudi-rs reads."
 
 
 def forget(name):

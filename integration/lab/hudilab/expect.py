@@ -13,7 +13,7 @@ def texts(t):
     """File name to text of everything that Spark was seen to read of table t."""
     out, index = {}, {
         "name": t.name,
-        "engine": f"Apache Hudi {t.s.bundle} on Spark 3.5",
+        "engine": t.engine or f"Apache Hudi {t.s.bundle} on Spark 3.5",
         "writer": f"Apache Hudi {t.writer}",
         "version": t.version,
         "type": t.kind,
@@ -26,11 +26,11 @@ def texts(t):
     active = {i.at: i for i in disk.completed(t.path)}
     for i in t.order:
         index["instants"].append(_instant(t, i, i.at in active, out))
-    latest = read.snapshot(t.s, t.path, twins=t.twins)
+    latest = t.reader.snapshot(t.s, t.path, twins=t.twins)
     out["expected/latest.jsonl"] = canon.text(latest)
     index["latest_rows"], index["latest_sha256"] = len(latest), canon.sha256(latest)
-    if t.kind == "MOR":
-        ro = read.snapshot(t.s, t.path, query="read_optimized", twins=t.twins)
+    if t.kind == "MOR" and t.reader is read:
+        ro = t.reader.snapshot(t.s, t.path, query="read_optimized", twins=t.twins)
         out["expected/read_optimized.jsonl"] = canon.text(ro)
         index["read_optimized_rows"] = len(ro)
     for begin, end in t.windows:
@@ -45,7 +45,7 @@ def _instant(t, i, active, out):
     e = {"instant": i.at, "action": i.action, "completed": i.completed, "active": active}
     live = t.live.get(i.at)
     try:
-        rows = read.snapshot(t.s, t.path, at=i.at, twins=t.twins)
+        rows = t.reader.snapshot(t.s, t.path, at=i.at, twins=t.twins)
         e |= {"rows": len(rows), "sha256": canon.sha256(rows)}
         out[f"expected/{i.at}.jsonl"] = canon.text(rows)
     except Exception as err:

@@ -44,7 +44,7 @@ class Table:
 
     def __init__(self, session, name, version, kind, path):
         self.s, self.name, self.version, self.kind, self.path = session, name, version, kind, str(path)
-        self.writer = session.bundle
+        self.writer, self.reader, self.engine = session.bundle, read, ""
         self.schema, self.opts = DEFAULT_SCHEMA, dict(PLAIN)
         self.live, self.order, self.ops = {}, [], []
         self.windows, self.cdc_windows, self.notes = [], [], []

@@ -53,6 +53,7 @@ def meta_every(t):
 @scenario(versions=(8, 9))
 def meta_sql_indexes(t):
     """A secondary index and an expression index, made by SQL, then writes that keep them."""
+    t.opt(embed__timeline__server="true")  # without it 1.2.0 loses the path of a metadata file on the way to its tasks
     t.opt(metadata__enable="true", metadata__record__index__enable="true", metadata__global__record__level__index__enable="true")
     t.opt(metadata__record__index__min__filegroup__count=1, metadata__record__index__max__filegroup__count=1)
     t.insert(rows(range(9), 1, "a"))
@@ -60,7 +61,7 @@ def meta_sql_indexes(t):
     t.sql("create index name_idx on $t (name)")
     t.upsert(rows(range(4), 86400 * 3, "b"))
     t.delete(rows([2], 86400 * 4, ""))
-    # Last: 1.2.0 fails in the next write of a table with an expression index.
+    # Last: a write to a table with an expression index is more than 1.2.0 always manages.
     t.sql("create index day_idx on $t using column_stats(ts) options(expr='from_unixtime', format='yyyy-MM-dd')")
 
 
