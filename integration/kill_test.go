@@ -38,7 +38,8 @@ type killing struct {
 	mu     sync.Mutex
 	acked  map[string]float64 // value by key, of drops whose cp returned 0
 	tried  map[string]float64 // of all drops
-	shared float64            // the largest value that was acknowledged for the keys which all drops write
+	told   map[string]bool
+	shared float64 // the largest value that was acknowledged for the keys which all drops write
 }
 
 const sharedKeys = 3
@@ -97,7 +98,7 @@ func TestKill(t *testing.T) {
 
 func killRun(t *testing.T, seed uint64, kills int, create ...string) {
 	table := newPlaces(t, create...)
-	k := &killing{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dir: t.TempDir(), acked: map[string]float64{}, tried: map[string]float64{}}
+	k := &killing{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dir: t.TempDir(), acked: map[string]float64{}, tried: map[string]float64{}, told: map[string]bool{}}
 	k.m = newMount(t, table)
 	for n := range kills {
 		k.m.flags = nil
@@ -142,7 +143,7 @@ func (k *killing) check(n int) {
 	k.whole(n, have)
 	for id, v := range k.acked {
 		if have[id] != v {
-			k.t.Errorf("kill %d: %s was acknowledged with %v, the table says %v", n, id, v, have[id])
+			k.t.Errorf("kill %d: %s was acknowledged with %v, the table says %v%s", n, id, v, have[id], k.story(id))
 		}
 	}
 	for i := range sharedKeys {
@@ -150,6 +151,26 @@ func (k *killing) check(n int) {
 			k.t.Errorf("kill %d: shared%d is %v, but %v was acknowledged", n, i, got, k.shared)
 		}
 	}
+}
+
+// story is what the ingest log says of the drop that a row came with, once per drop.
+func (k *killing) story(id string) string {
+	drop, _, _ := strings.Cut(id, "-")
+	if k.told[drop] {
+		return ""
+	}
+	k.told[drop] = true
+	body, err := os.ReadFile(k.m.path(".hudifs/ingest.log"))
+	if err != nil {
+		return err.Error()
+	}
+	out := ""
+	for line := range strings.Lines(string(body)) {
+		if strings.Contains(line, "drop"+strings.TrimPrefix(drop, "d")) {
+			out += "\n\t" + line
+		}
+	}
+	return out
 }
 
 // whole checks that of each drop all rows are there or none.
