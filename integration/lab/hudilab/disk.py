@@ -86,19 +86,31 @@ def _marked(stats, two):
             yield c, "CREATE"
 
 
+# From 1601-01-01, where the times of a zip's NTFS field start, to 1970-01-01, and their unit: 100 ns.
+NTFS_EPOCH, NTFS_TICKS = 11644473600, 10_000_000
+
+
 def _entry(name, mtime):
     z = zipfile.ZipInfo(name, time.gmtime(max(mtime, 315532800))[:6])
     z.compress_type = zipfile.ZIP_DEFLATED
     z.external_attr = 0o644 << 16
-    z.extra = struct.pack("<HHBl", 0x5455, 5, 1, int(mtime))
+    ticks = round((mtime + NTFS_EPOCH) * 1000) * (NTFS_TICKS // 1000)
+    z.extra = struct.pack("<HHIHHQQQ", 0x000A, 32, 0, 1, 24, ticks, ticks, ticks)
     return z
+
+
+def _time(e):
+    """The time of a zip's entry, in seconds; the first zips were made with a field that holds no more than that."""
+    if struct.unpack("<H", e.extra[:2])[0] == 0x5455:
+        return struct.unpack("<HHBl", e.extra[:9])[3]
+    return struct.unpack("<HHIHHQ", e.extra[:20])[5] / NTFS_TICKS - NTFS_EPOCH
 
 
 def pack(zip_path, table, texts):
     """Writes table under table/ (checksum side files left out, empty folders kept) and texts, name to string, into one zip.
 
-    The same table gives the same bytes: entries are sorted and carry the files' own times, to the second: in layout 1
-    a time is the completion time of an instant.
+    The same table gives the same bytes: entries are sorted and carry the files' own times, to the millisecond: in layout 1
+    the time of an instant's file is when it completed.
     """
     table = pathlib.Path(table)
     tmp = pathlib.Path(f"{zip_path}.tmp")
@@ -134,5 +146,4 @@ def unpack(zip_path, to):
                 continue
             out.parent.mkdir(parents=True, exist_ok=True)
             out.write_bytes(z.read(e))
-            t = struct.unpack("<HHBl", e.extra[:9])[3]
-            os.utime(out, (t, t))
+            os.utime(out, (_time(e),) * 2)

@@ -23,7 +23,9 @@ def partial_story(t):
     t.upsert(sparse([0, 1, 2], 11, a="a2") + sparse([3], 9, b=9))
     t.upsert(sparse([0, 1], 12, b=2) + sparse([2], 5, c=5.0, a="late"))
     t.delete(sparse([4], 20))
-    t.upsert(sparse([4], 30, c=3.0) + sparse([5], 13, d=False) + sparse([7], 1, a="new"))
+    # 1.0.2 can't read a log file that brings a deleted key back, and other releases merge these payloads in their own ways.
+    back = [] if (t.version, t.kind) == (8, "MOR") else sparse([4], 30, c=3.0)
+    t.upsert(back + sparse([5], 13, d=False) + sparse([7], 1, a="new"))
 
 
 @scenario()
