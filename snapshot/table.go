@@ -56,6 +56,9 @@ type Table struct {
 	state atomic.Pointer[state]
 	use   sync.Mutex // one change of state at a time; held across no I/O but that of making the next state's timeline
 
+	tickets atomic.Uint64 // of Reloads, in the order in which they began
+	applied uint64        // the ticket of the current state; guarded by use
+
 	past    atomic.Pointer[pastOf]
 	bodies  bodyCache
 	made    snapshotCache
@@ -92,6 +95,7 @@ func (t *Table) Timeline() *timeline.Timeline { return t.state.Load().tl }
 // Reload reads properties and timeline again; what Commits, ResolveTime and At with a nil timeline answer follows. Snapshots that are open
 // stay as they are.
 func (t *Table) Reload(ctx context.Context) (*timeline.Timeline, error) {
+	ticket := t.tickets.Add(1)
 	cfg, err := tableconfig.Load(ctx, t.st)
 	if err != nil {
 		return nil, err
@@ -104,7 +108,7 @@ func (t *Table) Reload(ctx context.Context) (*timeline.Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.replace(cfg, active, tl)
+	t.replace(ticket, cfg, active, tl)
 	return tl, nil
 }
 
@@ -115,14 +119,19 @@ func (t *Table) Use(ctx context.Context, tl *timeline.Timeline) error {
 		_, err := t.Reload(ctx) // an upgrade happened: the properties changed too
 		return err
 	}
-	t.replace(old.cfg, old.active, tl)
+	t.replace(t.tickets.Add(1), old.cfg, old.active, tl)
 	return nil
 }
 
-// replace makes the state of tl the current one, unless the current one shows the same instants.
-func (t *Table) replace(cfg *tableconfig.Config, active *timeline.Active, tl *timeline.Timeline) {
+// replace makes the state of tl the current one, unless the current one shows the same instants, or was read by a Reload that began later: what one began to read
+// earlier may be older.
+func (t *Table) replace(ticket uint64, cfg *tableconfig.Config, active *timeline.Active, tl *timeline.Timeline) {
 	t.use.Lock()
 	defer t.use.Unlock()
+	if ticket < t.applied {
+		return
+	}
+	t.applied = ticket
 	old := t.state.Load()
 	if old != nil && slices.Equal(old.tl.All(), tl.All()) && reflect.DeepEqual(old.cfg, cfg) {
 		return
@@ -227,11 +236,8 @@ func (t *Table) Now(ctx context.Context, tl *timeline.Timeline) (*Snapshot, erro
 // stateOf returns the prepared state of tl.
 func (t *Table) stateOf(ctx context.Context, tl *timeline.Timeline) (*state, error) {
 	s := t.state.Load()
-	if tl != nil && tl != s.tl {
-		if err := t.Use(ctx, tl); err != nil {
-			return nil, err
-		}
-		s = t.state.Load()
+	if tl != nil && tl != s.tl && !slices.Equal(s.tl.All(), tl.All()) {
+		return t.aside(ctx, s, tl)
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -240,6 +246,22 @@ func (t *Table) stateOf(ctx context.Context, tl *timeline.Timeline) (*state, err
 		return t.again(ctx, s)
 	}
 	return s, nil
+}
+
+// aside makes the state of a timeline that is not the current one, and leaves the current one alone. Who asks with a timeline gets the state of that very timeline, whatever
+// others reload meanwhile: a writer that began on it must not read files of another state.
+func (t *Table) aside(ctx context.Context, from *state, tl *timeline.Timeline) (*state, error) {
+	if from.cfg.Layout != tl.Layout() {
+		// An upgrade happened: the properties changed too.
+		if _, err := t.Reload(ctx); err != nil {
+			return nil, err
+		}
+		if from = t.state.Load(); from.cfg.Layout != tl.Layout() {
+			return nil, fmt.Errorf("the timeline is of layout %d, the table's properties say %d", tl.Layout(), from.cfg.Layout)
+		}
+	}
+	s := newState(t, from.cfg, from.active, tl, from)
+	return s, s.prepare(ctx)
 }
 
 // retryDamaged is how long a commit that could not be read is left alone. A Java writer on a local disk does not publish whole files, so that
