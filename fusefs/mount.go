@@ -262,5 +262,8 @@ func (f *FS) leave() error {
 		time.Sleep(leavePause)
 	}
 	f.log.Warn("taking the mount from its place while it is used", "err", err)
-	return Unmount(f.mountpoint, true)
+	if err = Unmount(f.mountpoint, true); errors.Is(err, syscall.EINVAL) {
+		return nil // somebody else has unmounted it meanwhile
+	}
+	return err
 }

@@ -106,7 +106,9 @@ func ReplaceStale(mountpoint string) (replaced bool, err error) {
 			return replaced, err
 		}
 		var st syscall.Stat_t
-		dead := errors.Is(syscall.Stat(mountpoint, &st), syscall.ENOTCONN)
+		serr := syscall.Stat(mountpoint, &st)
+		// A request that was under way when the daemon died is told so in another way than those after it.
+		dead := errors.Is(serr, syscall.ENOTCONN) || errors.Is(serr, syscall.ECONNABORTED)
 		switch {
 		case m.Type == Type && !dead:
 			return replaced, fmt.Errorf("%w: %s is a hudifs mount already (of %s); unmount it first", ErrMount, mountpoint, m.Source)
