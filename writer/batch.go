@@ -52,7 +52,6 @@ type rec struct {
 	at   int64 // in the row store
 	part int32
 	op   record.Op
-	dead bool // merged into a later record of the batch
 }
 
 // NewBatch starts a batch of one operation: upsert, insert, bulk insert or delete.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
-	"sync"
 
 	"github.com/hudifs/hudifs/internal/keygen"
 	"github.com/hudifs/hudifs/internal/parquetfile"
@@ -67,11 +66,6 @@ type Writer struct {
 	log *slog.Logger
 	txn *txn.Manager
 	seq chan struct{} // one write at a time, with a wait that can be left
-
-	mu struct {
-		sync.Mutex
-		single string // how a complex key generator with one field spells keys, once found out
-	}
 }
 
 // New returns a writer. It changes nothing.

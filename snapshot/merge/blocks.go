@@ -56,7 +56,7 @@ func (r *blockReader) plan(b *logfile.Block) (*rowPlan, error) {
 		return nil, err
 	}
 	p := &rowPlan{leaves: len(r.schema.Leaves())}
-	to := r.schema
+	var to *schema.Schema
 	if b.Partial() {
 		if to, p.narrow, p.partial, err = r.narrow(from); err != nil {
 			return nil, err

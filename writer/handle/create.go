@@ -32,7 +32,6 @@ type open struct {
 	out          storage.Writer
 	buf          *bufio.Writer
 	w            *parquetfile.Writer
-	err          error
 }
 
 // NewCreate returns a handle that writes file groups <prefix>-0, <prefix>-1, … of a partition.
