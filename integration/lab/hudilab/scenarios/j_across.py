@@ -38,7 +38,9 @@ def written(t):
     t.upsert(rows([0, 12], 4, "c"))
 
 
-@scenario(versions=(8,), bundle="1.0.2", base="{t}_v6_deletes")
+# 1.0.2 upgrades a merge-on-read table by compacting it and leaves that compaction pending with its files written; what the
+# rows of deleted and returned keys are then differs from reader to reader, so only the copy-on-write table is kept.
+@scenario(versions=(8,), types=("COW",), bundle="1.0.2", base="{t}_v6_deletes")
 def upgraded(t):
     """A version 6 table that 1.0.2 upgraded to version 8."""
     grow(t)
