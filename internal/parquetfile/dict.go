@@ -42,9 +42,13 @@ func (d *dictBuilder) value(c int32) []byte {
 	return d.raw[d.offs[c] : d.offs[c+1]-4]
 }
 
+// mix spreads the bits of a number over the low ones, which index the table: timestamps and doubles often end in zeros.
 func mix(v uint64) uint64 {
+	v ^= v >> 32
 	v *= 0x9E3779B97F4A7C15
-	return v ^ v>>29
+	v ^= v >> 32
+	v *= 0xD6E8FEB86659FD93
+	return v ^ v>>32
 }
 
 func (d *dictBuilder) hash(v []byte) uint64 {
