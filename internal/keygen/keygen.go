@@ -39,8 +39,8 @@ const (
 
 // Options are what a table's configuration does not say. The zero value is right for most tables.
 type Options struct {
-	// Properties are writer settings, above all hoodie.keygen.timebased.*, which the tables of version 6 and those of the custom generator do
-	// not keep. They count before the table's own.
+	// Properties are writer settings that some tables do not keep: hoodie.keygen.timebased.* (version 6, and the custom generator of every
+	// version) and hoodie.datasource.write.partitionpath.field as name:TYPE,… (the custom generator of version 6). They count before the table's own.
 	Properties map[string]string
 	Single     SingleComplex
 }
@@ -131,10 +131,12 @@ func (g *generator) partition(cfg *tableconfig.Config, s *schema.Schema, o Optio
 		}
 		timed := cfg.KeyGen == tableconfig.KeyGenTimestamp
 		if cfg.KeyGen == tableconfig.KeyGenCustom {
-			if pf.Type != tableconfig.KeyGenSimple && pf.Type != tableconfig.KeyGenTimestamp {
-				return fmt.Errorf("the table does not say whether partition field %q is %s or %s", pf.Name, tableconfig.KeyGenSimple, tableconfig.KeyGenTimestamp)
+			kind := o.partType(pf)
+			if kind != tableconfig.KeyGenSimple && kind != tableconfig.KeyGenTimestamp {
+				return fmt.Errorf("the table does not say whether partition field %q is %s or %s: set %s to name:TYPE,…",
+					pf.Name, tableconfig.KeyGenSimple, tableconfig.KeyGenTimestamp, partitionSetting)
 			}
-			timed = pf.Type == tableconfig.KeyGenTimestamp
+			timed = kind == tableconfig.KeyGenTimestamp
 		}
 		if timed {
 			if p.time, err = newTimePart(cfg, o, f.leaf.Type); err != nil {
@@ -145,6 +147,19 @@ func (g *generator) partition(cfg *tableconfig.Config, s *schema.Schema, o Optio
 	}
 	g.slash = cfg.SlashDates && len(g.parts) == 1 && g.parts[0].time == nil
 	return nil
+}
+
+// partitionSetting is the writer setting that names partition fields, and for the custom generator their types.
+const partitionSetting = "hoodie.datasource.write.partitionpath.field"
+
+// partType is the type of a custom generator's partition field: what the writer says, else what the table says.
+func (o Options) partType(pf tableconfig.PartitionField) tableconfig.KeyGenType {
+	for item := range strings.SplitSeq(o.Properties[partitionSetting], ",") {
+		if name, kind, ok := strings.Cut(strings.TrimSpace(item), ":"); ok && name == pf.Name {
+			return tableconfig.KeyGenType(strings.ToUpper(strings.TrimSpace(kind)))
+		}
+	}
+	return pf.Type
 }
 
 // Key implements KeyGenerator.
