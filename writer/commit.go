@@ -154,24 +154,7 @@ func (b *Batch) run(ctx context.Context, t *txn.Txn, o CommitOptions) (timeline.
 	i, err := t.Commit(ctx, meta, body, func(ctx context.Context, now *timeline.Timeline) error {
 		return b.checkKeys(ctx, t, now, places)
 	})
-	if err != nil {
-		if done, ok := b.completed(ctx, t); ok {
-			return done, meta, nil
-		}
-	}
 	return i, meta, err
-}
-
-// completed finds out whether a commit that ended in an error is there all the same: a write whose outcome is unknown must be looked up, not repeated.
-func (b *Batch) completed(ctx context.Context, t *txn.Txn) (timeline.Instant, bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	tl, err := b.w.o.Table.Active().Load(ctx)
-	if err != nil {
-		return timeline.Instant{}, false
-	}
-	have, ok := tl.FindAction(t.Time(), b.action())
-	return have, ok && have.State == timeline.Completed
 }
 
 // place finds out for every record which row of which file it changes, or where it goes.

@@ -36,11 +36,27 @@ func Do(ctx context.Context, p Provider, owner string, fn func(ctx context.Conte
 		// What fn published stands, whether or not the lock could be given back; a lease that could not expires.
 		_ = lease.Unlock(unlock)
 	}()
-	err = fn(held, lease.Token())
+	err = fn(context.WithValue(held, leaseKey{}, lease), lease.Token())
 	if cause := context.Cause(held); err != nil && errors.Is(cause, ErrLost) {
 		return fmt.Errorf("%w (%w)", err, ErrLost)
 	}
 	return err
+}
+
+// leaseKey is where Do keeps the lease in fn's context.
+type leaseKey struct{}
+
+// Verify asks the provider whether the lock that Do took is still held; ErrLost says that it is not. fn calls it right before what nobody may do without the
+// lock: a process that was stopped for long finds out too late by the clock alone. Outside of Do it answers nil.
+func Verify(ctx context.Context) error {
+	lease, ok := ctx.Value(leaseKey{}).(Lease)
+	if !ok {
+		return nil
+	}
+	if err := lease.Renew(ctx); err != nil {
+		return fmt.Errorf("make sure of the table lock: %w", err)
+	}
+	return nil
 }
 
 func wait(ctx context.Context, p Provider, owner string) (Lease, error) {

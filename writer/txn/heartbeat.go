@@ -33,9 +33,9 @@ type heartbeat struct {
 	}
 }
 
-func (m *Manager) startHeartbeat(ctx context.Context, at timeline.InstantTime) (*heartbeat, error) {
+func (m *Manager) startHeartbeat(ctx context.Context, at timeline.InstantTime, mode storage.PutMode) (*heartbeat, error) {
 	h := &heartbeat{m: m, path: heartbeatDir + string(at), stopped: make(chan struct{})}
-	if err := h.send(ctx); err != nil {
+	if err := h.send(ctx, mode); err != nil {
 		return nil, fmt.Errorf("start heartbeat of %s: %w", at, err)
 	}
 	run, quit := context.WithCancel(context.WithoutCancel(ctx))
@@ -44,9 +44,9 @@ func (m *Manager) startHeartbeat(ctx context.Context, at timeline.InstantTime) (
 	return h, nil
 }
 
-func (h *heartbeat) send(ctx context.Context) error {
+func (h *heartbeat) send(ctx context.Context, mode storage.PutMode) error {
 	began := time.Now()
-	if _, err := h.m.o.Store.Put(ctx, h.path, []byte(h.m.o.Owner+"\n"), storage.PutReplace); err != nil {
+	if _, err := h.m.o.Store.Put(ctx, h.path, []byte(h.m.o.Owner+"\n"), mode); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -64,7 +64,7 @@ func (h *heartbeat) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := h.send(ctx); err != nil && ctx.Err() == nil {
+			if err := h.send(ctx, storage.PutReplace); err != nil && ctx.Err() == nil {
 				h.m.o.Log.Warn("heartbeat failed", "path", h.path, "err", err)
 			}
 		}

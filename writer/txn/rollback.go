@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -108,13 +109,18 @@ func (m *Manager) rollbackPlan(ctx context.Context, i timeline.Instant) (*action
 		// Nothing is written before the instant is inflight.
 		return plan, nil
 	}
-	marked, _, err := m.markers(ctx, i.Time)
+	marked, found, err := m.markers(ctx, i.Time)
 	if err != nil {
 		return nil, err
 	}
+	if !found && m.o.Active.Layout() == 1 && i.Action == timeline.DeltaCommit {
+		if plan.Requests, err = m.appendRequests(ctx, i); err != nil {
+			return nil, err
+		}
+	}
 	paths := map[string]bool{}
 	for _, mk := range marked {
-		if mk.Type == MarkAppend {
+		if mk.Type == MarkAppend && m.o.Active.Layout() == 1 {
 			plan.Requests = append(plan.Requests, appendRequest(mk))
 		} else if ownFile(mk.Path, i.Time) {
 			paths[mk.Path] = true
@@ -155,6 +161,49 @@ func (m *Manager) listFiles(ctx context.Context, i timeline.Instant, paths map[s
 	return nil
 }
 
+// appendRequests finds the log files that a delta commit of layout 1 without markers may have appended to, by what it meant to update: its blocks bear its
+// instant, but the files do not.
+func (m *Manager) appendRequests(ctx context.Context, i timeline.Instant) ([]action.RollbackRequest, error) {
+	requests := []action.RollbackRequest{}
+	body, err := m.o.Active.ReadInflight(ctx, i)
+	if err != nil || len(body) == 0 {
+		return requests, err
+	}
+	profile, err := action.Decode[action.CommitMetadata](m.o.Active.Path(i), body)
+	if err != nil {
+		return nil, err
+	}
+	for _, partition := range slices.Sorted(maps.Keys(profile.Stats)) {
+		logs := map[string]map[string]int64{} // by file id and base instant
+		for info, err := range m.o.Store.List(ctx, dirOf(partition), storage.ListOptions{}) {
+			if err != nil {
+				return nil, fmt.Errorf("look for log files of %s: %w", i, err)
+			}
+			name := path.Base(info.Path)
+			if l, err := fsview.ParseLogFileName(name); err == nil && !info.Prefix {
+				slice := l.FileID + "_" + string(l.Instant)
+				if logs[slice] == nil {
+					logs[slice] = map[string]int64{}
+				}
+				logs[slice][name] = info.Size
+			}
+		}
+		for _, st := range profile.Stats[partition] {
+			if blocks := logs[st.FileID+"_"+st.PrevCommit]; len(blocks) > 0 {
+				requests = append(requests, action.RollbackRequest{Partition: partition, FileID: st.FileID, LatestBaseInstant: st.PrevCommit, FilesToDelete: []string{}, LogBlocks: blocks})
+			}
+		}
+	}
+	return requests, nil
+}
+
+func dirOf(partition string) string {
+	if partition == "" {
+		return ""
+	}
+	return partition + "/"
+}
+
 func appendRequest(mk Marker) action.RollbackRequest {
 	r := action.RollbackRequest{Partition: partitionOf(mk.Path), FileID: fileIDOf(mk.Path), LogBlocks: map[string]int64{}}
 	if name := path.Base(mk.Path); fsview.IsLogFile(name) {
@@ -188,22 +237,23 @@ func fileIDOf(p string) string {
 // absolute is how rollback plans spell paths: absolute, without scheme (timeline.md §4.8).
 func (m *Manager) absolute(p string) string { return path.Join(m.root(), p) }
 
-func (m *Manager) root() string {
-	base := m.o.Store.URL()
-	if u, err := url.Parse(base); err == nil && u.Scheme != "" {
-		if u.Scheme == "file" {
-			return u.Path
-		}
-		return path.Join("/", u.Path)
+func (m *Manager) root() string { return withoutScheme(m.o.Store.URL()) }
+
+// withoutScheme is the path of a location, as it is written: a percent sign in it belongs to a partition's name.
+func withoutScheme(p string) string {
+	scheme, rest, ok := strings.Cut(p, ":")
+	if !ok || scheme == "" || strings.Contains(scheme, "/") {
+		return p
 	}
-	return base
+	if authority, ok := strings.CutPrefix(rest, "//"); ok {
+		_, rest, _ = strings.Cut(authority, "/")
+	}
+	return path.Join("/", rest)
 }
 
 // relative finds a plan's path in this table; plans of other engines, or of a table that was moved since, have other roots.
 func (m *Manager) relative(p string, partition string) string {
-	if u, err := url.Parse(p); err == nil && u.Scheme != "" {
-		p = u.Path
-	}
+	p = withoutScheme(p)
 	if rest, ok := strings.CutPrefix(p, m.root()+"/"); ok {
 		return rest
 	}
@@ -257,10 +307,14 @@ func (m *Manager) unpublish(ctx context.Context, target timeline.Instant) error 
 func (m *Manager) deletePlanned(ctx context.Context, target timeline.Instant, plan *action.RollbackPlan, meta *action.RollbackMetadata) error {
 	for _, r := range plan.Requests {
 		for _, f := range r.FilesToDelete {
-			p := m.relative(f, r.Partition)
-			if !ownFile(p, target.Time) {
+			if !ownFile(m.relative(f, r.Partition), target.Time) {
 				return fmt.Errorf("roll back %s: the plan names %s, which is not a file of that write; nothing was deleted: look at the plan", target, f)
 			}
+		}
+	}
+	for _, r := range plan.Requests {
+		for _, f := range r.FilesToDelete {
+			p := m.relative(f, r.Partition)
 			if err := m.deleteIfThere(ctx, p); err != nil {
 				return err
 			}
@@ -278,12 +332,27 @@ func (m *Manager) deletePlanned(ctx context.Context, target timeline.Instant, pl
 // undoLogs writes rollback blocks behind log blocks that can't be deleted (layout 1).
 func (m *Manager) undoLogs(ctx context.Context, target, rb timeline.Instant, plan *action.RollbackPlan, meta *action.RollbackMetadata) error {
 	var marked []Marker
+	undone := map[string]bool{}
 	for _, r := range plan.Requests {
 		if len(r.FilesToDelete) > 0 {
 			continue
 		}
-		for name := range r.LogBlocks {
-			marked = append(marked, Marker{Path: path.Join(r.Partition, path.Base(name)), Type: MarkAppend})
+		names := slices.Sorted(maps.Keys(r.LogBlocks))
+		if len(names) == 0 && r.FileID != "" && r.LatestBaseInstant != "" {
+			// Releases that marked appends with a base file's name did not know the log file's: any name of the slice finds it.
+			names = []string{fmt.Sprintf(".%s_%s.log.1_1-0-1", r.FileID, r.LatestBaseInstant)}
+		}
+		for _, name := range names {
+			l, err := fsview.ParseLogFileName(path.Base(name))
+			if err != nil {
+				return fmt.Errorf("roll back %s: the plan names %s, which is no log file: %w", target, name, err)
+			}
+			// One command for each slice, however many of its files were written to.
+			slice := path.Join(r.Partition, l.FileID+"_"+string(l.Instant))
+			if !undone[slice] {
+				undone[slice] = true
+				marked = append(marked, Marker{Path: path.Join(r.Partition, path.Base(name)), Type: MarkAppend})
+			}
 		}
 		part := meta.Partitions[r.Partition]
 		part.Partition = r.Partition
@@ -291,7 +360,10 @@ func (m *Manager) undoLogs(ctx context.Context, target, rb timeline.Instant, pla
 			part.Deleted = []string{}
 		}
 		part.Failed = []string{}
-		part.FailedLogFiles = r.LogBlocks
+		if part.FailedLogFiles == nil {
+			part.FailedLogFiles = map[string]int64{}
+		}
+		maps.Copy(part.FailedLogFiles, r.LogBlocks)
 		meta.Partitions[r.Partition] = part
 	}
 	if len(marked) == 0 {

@@ -112,7 +112,10 @@ func (m *Manager) request(ctx context.Context, tl *timeline.Timeline, a timeline
 			return nil, err
 		}
 		// The heartbeat comes first: no other writer may see the instant without one.
-		beat, err := m.startHeartbeat(ctx, at)
+		beat, err := m.startHeartbeat(ctx, at, storage.PutIfAbsent)
+		if errors.Is(err, storage.ErrExists) {
+			continue // another writer is about to request this time; its heartbeat must neither be taken over nor deleted
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +179,7 @@ func (m *Manager) Resume(ctx context.Context, i timeline.Instant) (*Txn, error) 
 			return nil, fmt.Errorf("take back the attempt before: %w", err)
 		}
 	}
-	beat, err := m.startHeartbeat(ctx, i.Time)
+	beat, err := m.startHeartbeat(ctx, i.Time, storage.PutReplace)
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +240,8 @@ func (t *Txn) Commit(ctx context.Context, r action.Result, body []byte, check fu
 		if err != nil {
 			return err
 		}
-		if have, ok := now.FindAction(t.instant.Time, t.instant.Action); !ok || have.State == timeline.Completed {
-			return fmt.Errorf("commit %s: %w", t.instant, ErrGone)
+		if err := t.mine(ctx, now); err != nil {
+			return err
 		}
 		if err := conflict.Check(ctx, m.o.Active, conflict.Input{Mine: t.instant, Result: r, Begin: t.begin, Now: now}); err != nil {
 			return err
@@ -261,6 +264,10 @@ func (t *Txn) Commit(ctx context.Context, r action.Result, body []byte, check fu
 				return fmt.Errorf("mirror %s into the metadata table: %w", t.instant, err)
 			}
 		}
+		// A process that was stopped for long may have lost the lock without having noticed.
+		if err := lock.Verify(ctx); err != nil {
+			return err
+		}
 		i, err := m.o.Active.Complete(ctx, t.instant, done, body)
 		if err != nil {
 			return err
@@ -269,11 +276,40 @@ func (t *Txn) Commit(ctx context.Context, r action.Result, body []byte, check fu
 		return nil
 	})
 	if err != nil {
-		return timeline.Instant{}, err
+		done, ok := t.completed(ctx)
+		if !ok {
+			return timeline.Instant{}, err
+		}
+		t.instant = done
 	}
 	t.end(ctx)
 	m.o.Log.Info("committed", "instant", t.instant.Time, "action", t.instant.Action, "completion", t.instant.Completion)
 	return t.instant, nil
+}
+
+// mine fails where somebody else ended the write, or has begun to: whoever planned to roll it back goes on to do so, whether or not it completes meanwhile.
+func (t *Txn) mine(ctx context.Context, now *timeline.Timeline) error {
+	have, ok := now.FindAction(t.instant.Time, t.instant.Action)
+	if !ok || have.State == timeline.Completed {
+		return fmt.Errorf("commit %s: %w", t.instant, ErrGone)
+	}
+	_, plan, err := t.m.pendingRollback(ctx, now, t.instant)
+	if err == nil && plan != nil {
+		err = fmt.Errorf("commit %s: %w", t.instant, ErrGone)
+	}
+	return err
+}
+
+// completed finds out whether a commit that ended in an error is there all the same: a write whose outcome is unknown must be looked up, not repeated.
+func (t *Txn) completed(ctx context.Context) (timeline.Instant, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	tl, err := t.m.o.Active.Load(ctx)
+	if err != nil {
+		return timeline.Instant{}, false
+	}
+	have, ok := tl.FindAction(t.instant.Time, t.instant.Action)
+	return have, ok && have.State == timeline.Completed
 }
 
 // end cleans up after a completed instant. What stays behind means nothing any more and is removed by archival.
