@@ -37,6 +37,9 @@ func New(st storage.Store, path string, expire time.Duration) (*Provider, error)
 	if !st.Properties().AtomicPutIfAbsent {
 		return nil, fmt.Errorf("lock file on %s: the store cannot create an object atomically; choose another lock provider", st.URL())
 	}
+	if _, ok := st.(storage.Replacer); expire > 0 && (!ok || !st.Properties().ConditionalPut) {
+		return nil, fmt.Errorf("lock file on %s: the store cannot replace one exact version, so an expired file cannot be taken over: set no expiry", st.URL())
+	}
 	if path == "" {
 		path = Path
 	}
@@ -59,36 +62,40 @@ func (p *Provider) TryLock(ctx context.Context, owner string, _ time.Duration) (
 		return nil, err
 	}
 	_, err = p.st.Put(ctx, p.path, body, storage.PutIfAbsent)
-	switch {
-	case err == nil:
-		return &lease{p, token, body}, nil
-	case errors.Is(err, storage.ErrAmbiguous):
-		if have, rerr := p.st.ReadAll(ctx, p.path); rerr == nil && bytes.Equal(have, body) {
-			return &lease{p, token, body}, nil
+	if errors.Is(err, storage.ErrExists) {
+		if err = p.takeOver(ctx, body); errors.Is(err, lock.ErrHeld) {
+			return nil, err
 		}
-		return nil, fmt.Errorf("create lock file %s: %w", p.path, err)
-	case !errors.Is(err, storage.ErrExists):
+	}
+	if errors.Is(err, storage.ErrAmbiguous) {
+		if have, rerr := p.st.ReadAll(ctx, p.path); rerr == nil && bytes.Equal(have, body) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("create lock file %s: %w", p.path, err)
 	}
-	return nil, p.held(ctx)
+	return &lease{p, token, body}, nil
 }
 
-// held says who holds the lock, after removing a file that has expired.
-func (p *Provider) held(ctx context.Context) error {
+// takeOver says who holds the lock, or replaces a file that has expired: exactly the version that was looked at, so that of several who find it one wins.
+func (p *Provider) takeOver(ctx context.Context, body []byte) error {
 	have, err := p.st.Stat(ctx, p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w (just released)", lock.ErrHeld)
 	}
 	if err != nil {
-		return fmt.Errorf("look at lock file %s: %w", p.path, err)
+		return err
 	}
 	age := p.now().Sub(have.ModTime)
-	if p.expire > 0 && age > p.expire {
-		if err := p.st.Delete(ctx, p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove expired lock file %s: %w", p.path, err)
-		}
+	if p.expire == 0 || age <= p.expire {
+		return fmt.Errorf("%w: %s is %s old; if its holder is gone, remove the file", lock.ErrHeld, p.path, age.Round(time.Second))
 	}
-	return fmt.Errorf("%w: %s is %s old; if its holder is gone, remove the file", lock.ErrHeld, p.path, age.Round(time.Second))
+	_, err = p.st.(storage.Replacer).PutIfMatch(ctx, p.path, body, have.ETag)
+	if errors.Is(err, storage.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: another took the expired %s over", lock.ErrHeld, p.path)
+	}
+	return err
 }
 
 type lease struct {
@@ -101,13 +108,23 @@ func (l *lease) Token() uint64 { return l.token }
 
 // Renew checks that the file is still ours and, where it can expire, writes it again.
 func (l *lease) Renew(ctx context.Context) error {
+	if l.p.expire == 0 {
+		return l.ours(ctx)
+	}
+	have, err := l.p.st.Stat(ctx, l.p.path) // before it is read: what is there later has another tag
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is gone", lock.ErrLost, l.p.path)
+	}
+	if err != nil {
+		return err
+	}
 	if err := l.ours(ctx); err != nil {
 		return err
 	}
-	if l.p.expire == 0 {
-		return nil
+	_, err = l.p.st.(storage.Replacer).PutIfMatch(ctx, l.p.path, l.body, have.ETag)
+	if errors.Is(err, storage.ErrPrecondition) {
+		return fmt.Errorf("%w: %s was taken over", lock.ErrLost, l.p.path)
 	}
-	_, err := l.p.st.Put(ctx, l.p.path, l.body, storage.PutReplace)
 	return err
 }
 
