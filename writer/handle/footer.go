@@ -64,7 +64,7 @@ func (f *footer) inherit(ctx context.Context, src *parquetfile.File, name string
 	}
 	lo, okLo := src.Lookup(keyMin)
 	hi, okHi := src.Lookup(keyMax)
-	if ok && okLo && okHi {
+	if ok && okLo && okHi && ordersAgree(lo) && ordersAgree(hi) && lo <= hi {
 		typ, _ := src.Lookup(keyBloomType)
 		filter, err := bloom.Parse(typ, text)
 		if err == nil {
@@ -75,7 +75,7 @@ func (f *footer) inherit(ctx context.Context, src *parquetfile.File, name string
 			}
 			return nil
 		}
-		// A damaged filter is made anew from the keys themselves.
+		// A filter or range that is damaged, or whose order is unknown, is made anew from the keys themselves.
 	}
 	err := src.Strings(ctx, "_hoodie_record_key", func(_ int64, v []byte, ok bool) error {
 		if ok {
@@ -87,6 +87,17 @@ func (f *footer) inherit(ctx context.Context, src *parquetfile.File, name string
 		return fmt.Errorf("read keys of %s: %w", name, err)
 	}
 	return nil
+}
+
+// ordersAgree reports whether a bound of s means the same by bytes, as Spark's row writer orders keys, and by UTF-16 units, as Java does: only from U+E000 on the two
+// differ.
+func ordersAgree(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0xEE {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *footer) write(w *parquetfile.Writer) {

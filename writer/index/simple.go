@@ -99,9 +99,13 @@ func mayHold(f *parquetfile.File, keys Keys) bool {
 	if !okLo || !okHi || len(keys.ByKey) > manyKeys {
 		return true
 	}
+	if lo > hi && record.CompareUTF16(lo, hi) > 0 {
+		return true // damaged, or in an order of its own: it proves nothing
+	}
 	var filter *bloom.Filter
 	for k := range keys.ByKey {
-		if record.CompareUTF16(k, lo) < 0 || record.CompareUTF16(k, hi) > 0 {
+		// Java's Avro writer orders keys by UTF-16 units, Spark's row writer by bytes; the footer does not say who wrote it.
+		if (k < lo || k > hi) && (record.CompareUTF16(k, lo) < 0 || record.CompareUTF16(k, hi) > 0) {
 			continue
 		}
 		if filter == nil {

@@ -173,4 +173,3 @@ func dies(o *txn.Options) { o.Owner = deadOwner() }
 func stillFor(d time.Duration) func(*txn.Options) {
 	return func(o *txn.Options) { o.Abandoned = d }
 }
-

@@ -101,7 +101,9 @@ func TestInstantsGrow(t *testing.T) {
 		if x.Time() <= far {
 			t.Errorf("instant %s is not greater than %s, which is on the timeline", x.Time(), far)
 		}
-		at, err := tb.manager(nil).Schedule(t.Context(), timeline.Compaction, func(context.Context, *timeline.Timeline, timeline.InstantTime) ([]byte, error) { return []byte("plan"), nil })
+		at, err := tb.manager(nil).Schedule(t.Context(), timeline.Compaction, func(context.Context, *timeline.Timeline, timeline.InstantTime) ([]byte, error) {
+			return []byte("plan"), nil
+		})
 		if err != nil || at.Time <= x.Time() {
 			t.Errorf("plan at %s (%v), want later than %s", at.Time, err, x.Time())
 		}
