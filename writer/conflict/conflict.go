@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/hudifs/hudifs/timeline"
 	"github.com/hudifs/hudifs/timeline/action"
@@ -79,6 +80,9 @@ func checkCompactions(ctx context.Context, a *timeline.Active, in Input, mine ma
 			mine = rewritten(in.Result)
 		}
 		plan, err := action.ReadPlan[action.CompactionPlan](ctx, a, i)
+		if gone(ctx, a, i, err) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("check conflicts with %s: %w", i, err)
 		}
@@ -98,6 +102,9 @@ func checkClusterings(ctx context.Context, a *timeline.Active, in Input, mine ma
 			continue
 		}
 		plan, err := action.ReadPlan[action.RequestedReplace](ctx, a, i)
+		if gone(ctx, a, i, err) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("check conflicts with %s: %w", i, err)
 		}
@@ -113,6 +120,19 @@ func checkClusterings(ctx context.Context, a *timeline.Active, in Input, mine ma
 		}
 	}
 	return nil
+}
+
+// gone reports whether a plan can't be read because its instant was taken back since the timeline was loaded: writers of other engines do so without our lock.
+func gone(ctx context.Context, a *timeline.Active, i timeline.Instant, err error) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	now, err := a.Load(ctx)
+	if err != nil {
+		return false
+	}
+	_, there := now.FindAction(i.Time, i.Action)
+	return !there
 }
 
 // touched are the file groups that an action wrote to or replaced.
