@@ -72,9 +72,6 @@ func pause(ctx context.Context, try int) error {
 
 func (b *Batch) attempt(ctx context.Context, o CommitOptions) (c Commit, err error) {
 	w := b.w
-	if err := w.txn.Recover(ctx); err != nil {
-		return c, err
-	}
 	tl, err := w.o.Table.Reload(ctx)
 	if err != nil {
 		return c, err
@@ -84,7 +81,7 @@ func (b *Batch) attempt(ctx context.Context, o CommitOptions) (c Commit, err err
 			return Commit{Instant: i}, err
 		}
 	}
-	if err := w.settleMetadataTable(ctx); err != nil {
+	if err := w.settle(ctx, tl); err != nil {
 		return c, err
 	}
 	if p, err := w.plan(ctx); err != nil {

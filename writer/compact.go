@@ -35,13 +35,11 @@ func (w *Writer) ScheduleCompaction(ctx context.Context, o service.CompactionOpt
 		return timeline.Instant{}, err
 	}
 	defer release()
-	if err := w.txn.Recover(ctx); err != nil {
+	tl, err := w.o.Table.Reload(ctx)
+	if err != nil {
 		return timeline.Instant{}, err
 	}
-	if _, err := w.o.Table.Reload(ctx); err != nil {
-		return timeline.Instant{}, err
-	}
-	if err := w.settleMetadataTable(ctx); err != nil {
+	if err := w.settle(ctx, tl); err != nil {
 		return timeline.Instant{}, err
 	}
 	return c.Schedule(ctx)
@@ -115,14 +113,11 @@ func (w *Writer) CompactLogs(ctx context.Context, minLogs int) (timeline.Instant
 		return none, err
 	}
 	defer release()
-	if err := w.txn.Recover(ctx); err != nil {
-		return none, err
-	}
 	tl, err := w.o.Table.Reload(ctx)
 	if err != nil {
 		return none, err
 	}
-	if err := w.settleMetadataTable(ctx); err != nil {
+	if err := w.settle(ctx, tl); err != nil {
 		return none, err
 	}
 	lc := &service.LogCompaction{Env: c.Env, MinLogs: minLogs}

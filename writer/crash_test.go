@@ -16,7 +16,7 @@ import (
 	"github.com/hudifs/hudifs/internal/schema"
 	"github.com/hudifs/hudifs/internal/storage"
 	"github.com/hudifs/hudifs/internal/storage/faultstore"
-	"github.com/hudifs/hudifs/internal/storage/local"
+	"github.com/hudifs/hudifs/internal/storage/storagetest"
 	"github.com/hudifs/hudifs/internal/tableconfig"
 	"github.com/hudifs/hudifs/snapshot"
 	"github.com/hudifs/hudifs/snapshot/fsview"
@@ -83,18 +83,23 @@ func openTable(t *testing.T, st storage.Store, o writer.Options) (*table, error)
 	return &table{t, st, tab, w}, nil
 }
 
-func newTable(t *testing.T, dir string, o tableconfig.Options) storage.Store {
+// newTable makes an empty table of rowSchema in memory.
+func newTable(t *testing.T, o tableconfig.Options) *storagetest.Mem {
 	t.Helper()
-	st, err := local.Open(dir, local.Options{Create: true, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storagetest.NewMem()
 	s, err := schema.Parse(rowSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Name, o.RecordKeys, o.PartitionFields = "t", []string{"id"}, []tableconfig.PartitionField{{Name: "p"}}
+	if o.Name == "" {
+		o.Name = "t"
+	}
+	if o.RecordKeys == nil {
+		o.RecordKeys = []string{"id"}
+	}
+	if o.PartitionFields == nil {
+		o.PartitionFields = []tableconfig.PartitionField{{Name: "p"}}
+	}
 	if _, err := writer.CreateTable(t.Context(), st, s, o); err != nil {
 		t.Fatal(err)
 	}
@@ -273,10 +278,11 @@ func TestCrashAtEveryOperation(t *testing.T) {
 			}
 			t.Run(name+" "+step, func(t *testing.T) {
 				t.Parallel()
+				start, before, after := beforeCrash(t, o, before, s.after)
 				crashed := 0
 				for _, when := range []faultstore.When{faultstore.Before, faultstore.After} {
 					for n := 0; ; n++ {
-						if !crashOnce(t, o, before, s.after, s.run, n, when) {
+						if !crashOnce(t, start.Clone(), before, after, s.run, n, when) {
 							break
 						}
 						crashed++
@@ -290,11 +296,10 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
-// crashOnce runs a step that crashes at operation n; false where it ended before.
-func crashOnce(t *testing.T, o tableconfig.Options, before, after []string, run func(context.Context, *table) error, n int, when faultstore.When) bool {
+// beforeCrash makes the table that each crash begins with, and says which rows may be seen then.
+func beforeCrash(t *testing.T, o tableconfig.Options, before, after []string) (st *storagetest.Mem, old, done []string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "t")
-	st := newTable(t, dir, o)
+	st = newTable(t, o)
 	first, err := openTable(t, st, writer.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -302,13 +307,19 @@ func crashOnce(t *testing.T, o tableconfig.Options, before, after []string, run 
 	if err := first.upsert(t.Context(), action.OpUpsert, "first", before...); err != nil {
 		t.Fatal(err)
 	}
-	if after == nil { // compaction: give it something to compact
-		if err := first.upsert(t.Context(), action.OpUpsert, "logged", "a|x|3|logged"); err != nil {
-			t.Fatal(err)
-		}
-		before = first.rows()
-		after = before
+	if after != nil {
+		return st, before, after
 	}
+	// Compaction: give it something to compact.
+	if err := first.upsert(t.Context(), action.OpUpsert, "logged", "a|x|3|logged"); err != nil {
+		t.Fatal(err)
+	}
+	return st, first.rows(), first.rows()
+}
+
+// crashOnce runs a step that crashes at operation n; false where it ended before.
+func crashOnce(t *testing.T, st storage.Store, before, after []string, run func(context.Context, *table) error, n int, when faultstore.When) bool {
+	t.Helper()
 	faults := faultstore.New(st)
 	tb, err := openTable(t, faults, writer.Options{Owner: deadOwner(), Retries: -1})
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/hudifs/hudifs/internal/storage"
 	"github.com/hudifs/hudifs/internal/tableconfig"
+	"github.com/hudifs/hudifs/timeline"
+	"github.com/hudifs/hudifs/timeline/action"
+	"github.com/hudifs/hudifs/writer/conflict"
 	"github.com/hudifs/hudifs/writer/lock"
 )
 
@@ -47,12 +50,39 @@ func (w *Writer) settleMetadataTable(ctx context.Context) error {
 }
 
 // removeUnlisted deletes a metadata table that the properties do not list: what a crash left of switching it off. A Java writer may be building a new one at
-// this moment, so it goes only where this process is allowed to switch it off.
+// this moment, so it goes only where this process is allowed to switch it off, under the lock.
 func (w *Writer) removeUnlisted(ctx context.Context) error {
 	if !w.o.DisableMetadataTable {
 		return nil
 	}
-	return w.deleteTree(ctx, metadataDir)
+	for _, err := range w.o.Table.Store().List(ctx, metadataDir, storage.ListOptions{NamesOnly: true}) {
+		if err != nil {
+			return err
+		}
+		return lock.Do(ctx, w.o.Lock, "hudifs", func(ctx context.Context, _ uint64) error {
+			cfg, err := tableconfig.Load(ctx, w.o.Table.Store())
+			if err != nil || len(cfg.MetaPartitions)+len(cfg.MetaInflight) > 0 {
+				return err // it was completed meanwhile; the commit finds that out
+			}
+			return w.deleteTree(ctx, metadataDir)
+		})
+	}
+	return nil
+}
+
+// withoutMetadataTable fails, under the lock, where another engine has made a metadata table since this write began: the commit would be missing in it.
+func (w *Writer) withoutMetadataTable(ctx context.Context, _ timeline.Instant, _ timeline.InstantTime, _ action.Result) error {
+	cfg, err := tableconfig.Load(ctx, w.o.Table.Store())
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(cfg.MetaPartitions)+len(cfg.MetaInflight) == 0:
+		return nil
+	case w.o.DisableMetadataTable:
+		return fmt.Errorf("%w: the table was given a metadata table meanwhile", conflict.ErrConflict)
+	}
+	return fmt.Errorf("%w: it was made while this write ran", ErrMetadataTable)
 }
 
 func (w *Writer) deleteTree(ctx context.Context, dir string) error {

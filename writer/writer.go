@@ -93,7 +93,7 @@ func New(o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{o: o, log: o.Log, seq: make(chan struct{}, 1)}
-	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Owner: o.Owner, Log: o.Log, Undo: w.undo})
+	w.txn = txn.NewManager(txn.Options{Store: o.Table.Store(), Config: cfg, Active: o.Table.Active(), Lock: o.Lock, Owner: o.Owner, Log: o.Log, Undo: w.undo, Mirror: w.withoutMetadataTable})
 	return w, nil
 }
 
@@ -112,14 +112,37 @@ func writable(cfg *tableconfig.Config) error {
 	return nil
 }
 
-// Recover rolls back what dead writers left. It is called by every write; a daemon calls it when it starts.
+// Recover rolls back what dead writers left. It is called by every write; a daemon calls it when it starts. A table with a metadata table is left as it is: files
+// that go would stay in there. The first write settles that.
 func (w *Writer) Recover(ctx context.Context) error {
 	release, err := w.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if _, err := w.o.Table.Reload(ctx); err != nil {
+		return err
+	}
+	if cfg := w.o.Table.Config(); len(cfg.MetaPartitions)+len(cfg.MetaInflight) > 0 {
+		return nil
+	}
 	return w.txn.Recover(ctx)
+}
+
+// settle puts in order what was left by others, before anything is written: a metadata table that is not kept up, then the writes of dead writers. tl is the
+// timeline as it was just loaded.
+func (w *Writer) settle(ctx context.Context, tl *timeline.Timeline) error {
+	if err := w.settleMetadataTable(ctx); err != nil {
+		return err
+	}
+	if err := w.txn.Recover(ctx); err != nil {
+		return err
+	}
+	if tl.Pending().Len() == 0 {
+		return nil
+	}
+	_, err := w.o.Table.Reload(ctx)
+	return err
 }
 
 // undo takes back log blocks that can't be deleted.
