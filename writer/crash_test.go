@@ -68,6 +68,7 @@ type table struct {
 	st  storage.Store
 	tab *snapshot.Table
 	w   *writer.Writer
+	seq int // of do
 }
 
 func openTable(t *testing.T, st storage.Store, o writer.Options) (*table, error) {
@@ -80,7 +81,7 @@ func openTable(t *testing.T, st storage.Store, o writer.Options) (*table, error)
 	if err != nil {
 		return nil, err
 	}
-	return &table{t, st, tab, w}, nil
+	return &table{t: t, st: st, tab: tab, w: w}, nil
 }
 
 // newTable makes an empty table of rowSchema in memory.
@@ -144,6 +145,42 @@ func (tb *table) named(ctx context.Context, tl *timeline.Timeline, name string) 
 // rows reads the newest state as sorted id|p|ts|v.
 func (tb *table) rows() []string {
 	tb.t.Helper()
+	out := []string{}
+	tb.each(func(p *rowtext.Printer, r record.Row) {
+		line, err := p.AppendCSV(nil, r)
+		if err != nil {
+			tb.t.Fatal(err)
+		}
+		out = append(out, strings.ReplaceAll(strings.TrimSpace(string(line)), ",", "|"))
+	})
+	slices.Sort(out)
+	return out
+}
+
+// meta reads commit time and sequence number of the row with a key, "" where there is none.
+func (tb *table) meta(key string) (found string) {
+	tb.t.Helper()
+	tb.each(func(_ *rowtext.Printer, r record.Row) {
+		if string(r[2].ByteArray()) == key {
+			found += string(r[0].ByteArray()) + " " + string(r[1].ByteArray())
+		}
+	})
+	return found
+}
+
+// timeOf is the time of the commit with a name.
+func (tb *table) timeOf(name string) timeline.InstantTime {
+	tb.t.Helper()
+	all, err := tb.named(tb.t.Context(), tb.tab.Timeline(), name)
+	if err != nil || len(all) != 1 {
+		tb.t.Fatalf("%d commits named %q (%v)", len(all), name, err)
+	}
+	return all[0].Time
+}
+
+// each calls fn for every row of the newest state.
+func (tb *table) each(fn func(*rowtext.Printer, record.Row)) {
+	tb.t.Helper()
 	ctx := tb.t.Context()
 	if _, err := tb.tab.Reload(ctx); err != nil {
 		tb.t.Fatal(err)
@@ -160,7 +197,6 @@ func (tb *table) rows() []string {
 	if err != nil {
 		tb.t.Fatal(err)
 	}
-	out := []string{}
 	parts, err := s.Partitions(ctx)
 	if err != nil {
 		tb.t.Fatal(err)
@@ -184,11 +220,7 @@ func (tb *table) rows() []string {
 				var n int
 				n, err = rd.Read(ctx, buf)
 				for _, r := range buf[:n] {
-					line, perr := p.AppendCSV(nil, r.Row)
-					if perr != nil {
-						tb.t.Fatal(perr)
-					}
-					out = append(out, strings.ReplaceAll(strings.TrimSpace(string(line)), ",", "|"))
+					fn(p, r.Row)
 				}
 			}
 			if !errors.Is(err, io.EOF) {
@@ -199,8 +231,6 @@ func (tb *table) rows() []string {
 			done()
 		}
 	}
-	slices.Sort(out)
-	return out
 }
 
 // orphans lists data files that no completed write accounts for.
