@@ -68,7 +68,6 @@ type table struct {
 	st  storage.Store
 	tab *snapshot.Table
 	w   *writer.Writer
-	seq int // of do
 }
 
 func openTable(t *testing.T, st storage.Store, o writer.Options) (*table, error) {

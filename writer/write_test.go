@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hudifs/hudifs/internal/storage"
@@ -33,13 +34,17 @@ func open(t *testing.T, st storage.Store, o writer.Options) *table {
 	return tb
 }
 
-// do commits rows and fails the test where that fails.
-func (tb *table) do(op action.WriteOperation, rows ...string) {
+// names numbers the commits of do: no two have one name.
+var names atomic.Int64
+
+// do commits rows under a name of its own, which it returns, and fails the test where that fails.
+func (tb *table) do(op action.WriteOperation, rows ...string) (name string) {
 	tb.t.Helper()
-	tb.seq++
-	if err := tb.upsert(tb.t.Context(), op, fmt.Sprintf("%s %d", op, tb.seq), rows...); err != nil {
-		tb.t.Fatalf("%s %q: %v", op, rows, err)
+	name = fmt.Sprintf("%s %d", op, names.Add(1))
+	if err := tb.upsert(tb.t.Context(), op, name, rows...); err != nil {
+		tb.t.Errorf("%s %q: %v", op, rows, err)
 	}
+	return name
 }
 
 // compact compacts what there is.
@@ -206,13 +211,13 @@ func TestLosingUpdate(t *testing.T) {
 			}
 			tb.compact()
 			tb.want("1|x|10|a", "2|x|10|b")
-			tb.do(action.OpUpsert, "1|x|5|late", "2|x|11|new")
+			name := tb.do(action.OpUpsert, "1|x|5|late", "2|x|11|new")
 			tb.compact()
 			tb.want("1|x|10|a", "2|x|11|new")
 			if got := tb.meta("1"); got != before {
 				t.Errorf("commit time and sequence number of the row that won %q, want %q", got, before)
 			}
-			if got := tb.meta("2"); got == before || got[:17] != string(tb.timeOf("UPSERT 3")) {
+			if got := tb.meta("2"); got == before || got[:17] != string(tb.timeOf(name)) {
 				t.Errorf("commit time and sequence number of the new row %q", got)
 			}
 		})
