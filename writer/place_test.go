@@ -67,9 +67,13 @@ func TestSmallFilesAreFilled(t *testing.T) {
 
 // Values that make odd directories come back as they are, and are found again.
 func TestOddPartitionValues(t *testing.T) {
+	t.Parallel()
 	values := []string{"plain", "two words", "é中😀", "100%", "a%2Fb", "k=v", "a:b", "x#y", "-", "tab\tin", "a'b", "%25", "__HIVE_DEFAULT_PARTITION__"}
 	for _, style := range []tableconfig.Options{{HiveStyle: true}, {URLEncode: true}, {HiveStyle: true, URLEncode: true}, {}} {
 		for name, o := range crashTables() {
+			if o.Version == 6 && style.HiveStyle != style.URLEncode {
+				continue // the styles do not depend on the version
+			}
 			o.HiveStyle, o.URLEncode = style.HiveStyle, style.URLEncode
 			t.Run(fmt.Sprintf("%s hive %v encoded %v", name, o.HiveStyle, o.URLEncode), func(t *testing.T) {
 				tb := open(t, newTable(t, o), writer.Options{})

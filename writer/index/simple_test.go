@@ -185,7 +185,7 @@ func TestRandomKeysAgainstAMap(t *testing.T) {
 		}
 		return b.String()
 	}
-	for range 100 {
+	for range 40 {
 		st := storagetest.NewMem()
 		var all []fsview.FileSlice
 		want := map[string][]string{}
