@@ -38,11 +38,14 @@ const tripSchema = `{"type":"record","name":"trips_record","namespace":"hoodie.t
 
 // ours is a table as this project's engine sees it.
 type ours struct {
-	t    *testing.T
-	dir  string
-	tab  *snapshot.Table
-	w    *writer.Writer
-	part bool
+	t   *testing.T
+	dir string
+	tab *snapshot.Table
+	w   *writer.Writer
+
+	// graves, where not nil, are the ordering values of deleted rows. In merge-on-read tables before version 9 a row that comes after a delete in the logs meets the base row as if
+	// the delete had not been: an older event then shows the deleted row again, in Spark as here. Histories for these write no such event.
+	graves map[string]int64
 }
 
 // trip is one row; its ordering value is ts.
@@ -78,7 +81,11 @@ func createTable(t *testing.T, dir string, o tableconfig.Options) *ours {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &ours{t: t, dir: dir, tab: tab, w: w, part: len(o.PartitionFields) > 0}
+	out := &ours{t: t, dir: dir, tab: tab, w: w}
+	if o.Type == tableconfig.MergeOnRead && o.Version < tableconfig.Version9 {
+		out.graves = map[string]int64{}
+	}
+	return out
 }
 
 // write commits rows by one operation.
@@ -188,6 +195,23 @@ func snapshotRows(t *testing.T, ctx context.Context, s *snapshot.Snapshot) []str
 		}
 	}
 	return lab.Lines(all)
+}
+
+// bury remembers a row that is deleted.
+func (o *ours) bury(r trip) {
+	if o.graves != nil {
+		o.graves[r.City+r.ID] = max(o.graves[r.City+r.ID], r.TS)
+	}
+}
+
+// later makes rows of deleted keys later events than the deleted rows were.
+func (o *ours) later(rows []trip) []trip {
+	for i := range rows {
+		if at, ok := o.graves[rows[i].City+rows[i].ID]; ok && rows[i].TS <= at {
+			rows[i].TS = at + 1
+		}
+	}
+	return rows
 }
 
 // model is what the table must hold: by partition and key.
@@ -323,7 +347,7 @@ func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering, deletes bool)
 	o.t.Helper()
 	switch k := rnd.IntN(10); {
 	case k < 6 || len(m) == 0 || k < 8 && !deletes:
-		rows := randomTrips(rnd, 5+rnd.IntN(30), step)
+		rows := o.later(randomTrips(rnd, 5+rnd.IntN(30), step))
 		m.upsert(rows, ordering)
 		return o.write(action.OpUpsert, rows)
 	case k < 8:
@@ -332,6 +356,7 @@ func (o *ours) step(rnd *rand.Rand, step int64, m model, ordering, deletes bool)
 		for range min(3, len(keys)) {
 			i := rnd.IntN(len(keys))
 			gone = append(gone, m[keys[i]])
+			o.bury(m[keys[i]])
 			delete(m, keys[i])
 			keys = slices.Delete(keys, i, i+1)
 		}
@@ -390,13 +415,14 @@ func alternate(t *testing.T, judge *lab.Session, v variant, steps int64, seed ui
 		who := "hudifs"
 		if step%2 == 1 {
 			who = "spark"
-			rows := unique(randomTrips(rnd, 5+rnd.IntN(20), step))
+			rows := o.later(unique(randomTrips(rnd, 5+rnd.IntN(20), step)))
 			op := "upsert"
-			if rnd.IntN(3) == 0 && len(m) > 0 {
+			if rnd.IntN(3) == 0 && len(m) > 0 && keyDeletes(v) {
 				op, rows = "delete", nil
 				for _, k := range slices.Sorted(maps.Keys(m))[:min(3, len(m))] {
 					r := m[k]
 					r.TS = step*10 + 100 // a delete whose event is the latest
+					o.bury(r)
 					rows = append(rows, r)
 					delete(m, k)
 				}
